@@ -381,6 +381,28 @@ def digest_of_rows(coded: CodedMatrix, first_row: int = 0) -> int:
     return total % 2**64
 
 
+def digest_of_arrays(arrays: Sequence[np.ndarray], first_row: int = 0) -> int:
+    """Digest of arrays that have a number for each of some rows, as `digest_of_rows`."""
+    weights = _mixed(np.arange(1, len(arrays) + 1, dtype=np.uint64))
+    total = 0
+    for start in range(0, len(arrays[0]), ROWS):
+        some = slice(start, start + ROWS)
+        words = [_words(array[some]) for array in arrays]
+        found = np.arange(first_row + start, first_row + start + len(words[0]), dtype=np.uint64)
+        found *= STEP
+        for own, weight in zip(words, weights, strict=True):
+            found += own * weight
+        total += int(_mixed(found).sum())
+    return total % 2**64
+
+
+def _words(numbers: np.ndarray) -> np.ndarray:
+    """Numbers as uint64; of floats, their bits."""
+    if numbers.dtype.kind == "f":
+        return np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
+    return numbers.astype(np.uint64)
+
+
 def _of_sparse_columns(coded: CodedMatrix, weights: np.ndarray) -> np.ndarray:
     """Sums of the sparse columns, uint64 (n_rows,); what is not stored is the fill code."""
     columns = np.flatnonzero(coded.storage == SPARSE)

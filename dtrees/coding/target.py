@@ -44,15 +44,18 @@ of the classes have a common multiple that fits; otherwise roundings leave the f
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
+from itertools import chain
+from operator import attrgetter, methodcaller
 from typing import Any, Literal
 
 import numpy as np
 
 from dtrees.coding._cells import distinct_rows
-from dtrees.coding.coded import LockedArrays
+from dtrees.coding.coded import LockedArrays, digest_of_arrays
 from dtrees.coding.labels import is_missing, object_array
 from dtrees.exceptions import StatisticsOverflowError
 
@@ -75,6 +78,12 @@ MOST_DRAWN = 3_000.0  # of a row, on average: 20 times as many are in 16 bits
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Weights as float64 (n_rows,); None when all are one."""
+    rows = GivenRows(np.empty(0), None, weights_given(sample_weight, n_rows))
+    return rows.weight if weights_differ(rows.ask) else None
+
+
+def weights_given(sample_weight: Any, n_rows: int, first_row: int = 0) -> np.ndarray:
+    """Weights of rows, float64 (n_rows,), none of which is wrong by itself."""
     weights = real_numbers(sample_weight, "sample_weight")
     if len(weights) != n_rows:
         raise ValueError(
@@ -82,22 +91,73 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
             f"(sample_weight.shape == {weights.shape}, expected {(n_rows,)}). "
             "Give one weight per row."
         )
-    check_finite(weights, "sample_weight")
+    check_finite(weights, "sample_weight", first_row)
     if weights.min() < 0:
         at = int(np.argmin(weights))
         raise ValueError(
-            f"sample_weight must not be negative, got {weights[at]:g} in row {at}. "
+            f"sample_weight must not be negative, got {weights[at]:g} in row {first_row + at}. "
             "Use zero for rows that should not count."
         )
-    if weights.max() == 0:
+    return weights
+
+
+def weights_differ(ask: Ask) -> bool:
+    """Whether rows have weights, and not all are one; ValueError: all are zero."""
+    found = ask(_largest_weight)
+    if found[0] is None:
+        return False
+    if max(largest for largest, _ in found) == 0:
         raise ValueError(
             "sample_weight is zero for every row: nothing is left to learn from. "
             "Give at least one row a positive weight."
         )
-    if np.all(weights == 1.0):
-        return None
-    check_total(weights, "sample_weight")
-    return weights
+    if all(are_one for _, are_one in found):
+        return False
+    check_total(ask, "sample_weight")
+    return True
+
+
+def _largest_weight(rows: GivenRows) -> tuple[float, bool] | None:
+    """The largest weight, and whether all are one; None: there are none."""
+    weight = rows.weight
+    return None if weight is None else (float(weight.max()), bool(np.all(weight == 1.0)))
+
+
+def exponent_of_weights(ask: Ask, spare_bits: int = 0) -> int:
+    """The exponent of the unit of weights that are not all zero; see `fixed_point_weights`."""
+    largest = max(largest for largest, _ in ask(_largest_weight))
+    if largest < LARGEST:
+        totals = ask(_whole_total)
+        if None not in totals and sum(totals) < LARGEST:
+            return 0
+    exponent = largest_exponent(largest, LARGEST)
+    while True:
+        # exponent 0 says "exact", so fractions do without it
+        exponent = exponent if exponent != 0 else -1
+        excess = sum(ask(_total_weight, exponent)).bit_length() - (WEIGHT_BITS - spare_bits)
+        if excess <= 0:
+            return exponent
+        exponent -= excess
+
+
+def _whole_total(rows: GivenRows) -> int | None:
+    """The sum of weights below 2**52; None: they are no whole numbers."""
+    assert rows.weight is not None
+    is_whole = np.all(rows.weight == np.rint(rows.weight))
+    return exact_sum(rows.weight.astype(np.int64)) if is_whole else None
+
+
+def _total_weight(rows: GivenRows, exponent: int) -> int:
+    assert rows.weight is not None
+    return exact_sum(weights_in_units(rows.weight, exponent))
+
+
+def weights_in_units(weights: np.ndarray, exponent: int) -> np.ndarray:
+    """Weights as multiples of ``2**-exponent``, int64 (n_rows,); none of which becomes zero."""
+    if exponent == 0:
+        return weights.astype(np.int64)
+    w = np.rint(np.ldexp(weights, exponent)).astype(np.int64)
+    return np.maximum(w, (weights > 0).astype(np.int64))
 
 
 def fixed_point_weights(weights: np.ndarray, spare_bits: int = 0) -> tuple[np.ndarray, int]:
@@ -107,21 +167,8 @@ def fixed_point_weights(weights: np.ndarray, spare_bits: int = 0) -> tuple[np.nd
     weight is. A weight is ``w / 2**exponent``; the exponent is 0, and exact, for integers with a
     total below 2**52. `spare_bits` are fewer bits for the total, where rows may count repeatedly.
     """
-    largest = float(weights.max())
-    if largest < LARGEST and np.all(weights == np.rint(weights)):
-        w = weights.astype(np.int64)
-        if exact_sum(w) < LARGEST:
-            return w, 0
-    exponent = largest_exponent(largest, LARGEST)
-    while True:
-        # exponent 0 says "exact", so fractions do without it
-        exponent = exponent if exponent != 0 else -1
-        w = np.rint(np.ldexp(weights, exponent)).astype(np.int64)
-        w = np.maximum(w, (weights > 0).astype(np.int64))
-        excess = exact_sum(w).bit_length() - (WEIGHT_BITS - spare_bits)
-        if excess <= 0:
-            return w, exponent
-        exponent -= excess
+    exponent = exponent_of_weights(GivenRows(np.empty(0), None, weights).ask, spare_bits)
+    return weights_in_units(weights, exponent), exponent
 
 
 def cut_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
@@ -135,16 +182,33 @@ def cut_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     int64 (n_rows,) or None
         Positive, with a total below 2**61. None: all count the same.
     """
-    weights = check_weights(sample_weight, n_rows)
-    if weights is None:
+    rows = GivenRows(np.empty(0), None, weights_given(sample_weight, n_rows))
+    units = units_of_cuts(rows.ask)
+    return None if units is None else rows.weights_of_cuts(*units)
+
+
+def units_of_cuts(ask: Ask) -> tuple[int, int, int] | None:
+    """Exponent of the weights of `cut_weights`, the least of them, and bits that are too many.
+
+    None: all count the same.
+    """
+    if not weights_differ(ask):
         return None
-    w, _ = fixed_point_weights(weights)
-    least = int(w[w > 0].min())
-    w[w == 0] = least
-    if np.all(w == least):
+    exponent = exponent_of_weights(ask)
+    bounds = [each for each in ask(_bounds_of_weights, exponent) if each is not None]
+    least, most = min(low for low, _ in bounds), max(high for _, high in bounds)
+    if least == most:
         return None
-    excess = exact_sum(w).bit_length() - WEIGHT_BITS
-    return np.maximum(w >> excess, 1) if excess > 0 else w
+    total = sum(ask(GivenRows.total_of_cuts, exponent, least))
+    return exponent, least, max(0, total.bit_length() - WEIGHT_BITS)
+
+
+def _bounds_of_weights(rows: GivenRows, exponent: int) -> tuple[int, int] | None:
+    """The least and the largest weight that is not zero; None: all are."""
+    assert rows.weight is not None
+    w = weights_in_units(rows.weight, exponent)
+    live = w[w > 0]
+    return (int(live.min()), int(live.max())) if len(live) > 0 else None
 
 
 def class_weights(
@@ -262,18 +326,6 @@ def balanced_multipliers(totals: list[int], spare_bits: int = 0) -> tuple[np.nda
     return multiplier, exponent
 
 
-def balanced_fractions(
-    weights: np.ndarray, codes: np.ndarray, n_classes: int, spare_bits: int = 0
-) -> tuple[tuple[np.ndarray, int], tuple[np.ndarray, int]]:
-    """Fractional weights of rows, and what balances the classes, each with an exponent.
-
-    Training sets whose rows count in the same unit share sums; what balances them differs.
-    """
-    w, exponent = fixed_point_weights(weights, spare_bits + CLASS_BITS)
-    totals = exact_bincount(codes, w, n_classes).tolist()
-    return (w, exponent), balanced_multipliers(totals, spare_bits)
-
-
 def largest_exponent(largest: float, limit: int) -> int:
     """The largest e, at most 1,074, with ``largest * 2**e <= limit``; 0 for a largest of zero."""
     if largest == 0.0:
@@ -282,32 +334,20 @@ def largest_exponent(largest: float, limit: int) -> int:
     return min(limit.bit_length() - 1 - power + (mantissa == 0.5), 1074)
 
 
-def exact_sum(values: np.ndarray, weights: np.ndarray | None = None) -> int:
-    """Sum of integers below 2**53, times weights of at least one if given.
-
-    Exact, so it does not depend on the order of the rows; with fractional weights rounded up.
-    """
-    if weights is None or weights.max() <= 1.0:
-        low = values & 0x3FFFFFF
-        return (int((values >> 26).sum()) << 26) + int(low.sum())
-    return math.ceil(math.fsum(np.maximum(weights, 1.0) * values))
+def exact_sum(values: np.ndarray) -> int:
+    """Sum of integers below 2**53; exact, so it does not depend on the order of the rows."""
+    low = values & 0x3FFFFFF
+    return (int((values >> 26).sum()) << 26) + int(low.sum())
 
 
-def mean_draws(weights: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Mean numbers of draws of each row into a bag of as many rows as weigh anything.
-
-    weights : int64 (n_rows,), not negative, not all zero, with a total of at most 2**61. Returns 1
-    for rows that weigh anything, uint16 or None (all do), and the means, float64 or None (all of
-    these weigh the same). Means are in proportion to the weights, and at most `MOST_DRAWN`: then
-    all are less, and so is the bag.
-    """
-    live = weights > 0
-    n_live = int(np.count_nonzero(live))
-    counts = None if n_live == len(weights) else live.astype(np.uint16)
-    if (weights[live] == weights.max()).all():
-        return counts, None
-    means: np.ndarray = weights / (exact_sum(weights) / n_live)  # exactly 1 where all are equal
-    return counts, means * min(1.0, MOST_DRAWN / float(means.max()))
+def exact_terms(values: np.ndarray) -> list[float]:
+    """A few numbers that add up to the sum of some others without any rounding."""
+    terms: list[float] = []
+    while (rest := math.fsum(chain(values, (-term for term in terms)))) != 0:
+        terms.append(rest)
+        if not math.isfinite(rest):
+            break
+    return terms
 
 
 def bound_of_bag(sums: np.ndarray, times: np.ndarray) -> float:
@@ -321,15 +361,21 @@ def bound_of_bag(sums: np.ndarray, times: np.ndarray) -> float:
     return float(np.sum(np.abs(sums) * times.astype(np.float64)))
 
 
-def check_total(weights: np.ndarray, name: str) -> None:
+def check_total(ask: Ask, name: str) -> None:
     """Raise when the weights add up to more than a float64 holds."""
-    with np.errstate(over="ignore"):
-        total = float(np.sum(weights))
+    total = sum(ask(_sum_of_weights))
     if not math.isfinite(total):
+        largest = max(largest for largest, _ in ask(_largest_weight))
         raise StatisticsOverflowError(
             f"{name}: the sum of the weights overflows a float64 (largest weight "
-            f"{float(weights.max()):g}). Divide the weights by a constant."
+            f"{largest:g}). Divide the weights by a constant."
         )
+
+
+def _sum_of_weights(rows: GivenRows) -> float:
+    assert rows.weight is not None
+    with np.errstate(over="ignore"):
+        return float(np.sum(rows.weight))
 
 
 def one_dimensional(y: Any, name: str) -> np.ndarray:
@@ -374,7 +420,7 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
         ) from error
 
 
-def check_finite(values: np.ndarray, name: str) -> None:
+def check_finite(values: np.ndarray, name: str, first_row: int = 0) -> None:
     """Raise in scikit-learn's words when a value is missing or infinite."""
     finite = np.isfinite(values)
     if np.all(finite):
@@ -385,7 +431,9 @@ def check_finite(values: np.ndarray, name: str) -> None:
         if np.isnan(values[row])
         else f"infinity or a value too large for dtype('{values.dtype}')"
     )
-    raise ValueError(f"Input {name} contains {what}. (row {row}) Drop or repair these rows first.")
+    raise ValueError(
+        f"Input {name} contains {what}. (row {first_row + row}) Drop or repair these rows first."
+    )
 
 
 def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -478,6 +526,143 @@ def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def missing_label(label: Any) -> ValueError:
     """The error of a label that is None, NaN, NaT or pandas.NA."""
     return ValueError(f"Input y contains NaN: a missing label ({label!r}). Drop these rows first.")
+
+
+Ask = Callable[
+    ..., list[Any]
+]  # a function of `GivenRows`, and arguments: what it says of each part
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    """y and weights of some rows, from which their target is made.
+
+    Attributes
+    ----------
+    y : unsigned integers (n_rows,), numbers of `classes`; or float64 (n_rows,)
+    classes : (n_classes,) or None
+        Labels that these rows have, sorted.
+    weight : float64 (n_rows,) or None
+    first_row : int, default=0
+        The number of the first one.
+    """
+
+    y: np.ndarray
+    classes: np.ndarray | None
+    weight: np.ndarray | None
+    first_row: int = 0
+
+    @classmethod
+    def of(cls, y: Any, sample_weight: Any, of_classes: bool, first_row: int = 0) -> GivenRows:
+        """Rows as users give them; ValueError: they cannot be fitted, whatever others are."""
+        classes = None
+        if of_classes:
+            classes, values = class_codes(one_dimensional(y, "y"))
+        else:
+            values = real_numbers(y, "y")
+            check_finite(values, "y", first_row)
+        weight = None
+        if sample_weight is not None:
+            weight = weights_given(sample_weight, len(values), first_row)
+        return cls(values, classes, weight, first_row)
+
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """The only part, where these are all rows."""
+        return [function(self, *arguments)]
+
+    def without_weights(self) -> GivenRows:
+        """Rows that count once each."""
+        return replace(self, weight=None)
+
+    def numbers_of(self, classes: np.ndarray) -> np.ndarray:
+        """Numbers of the labels of rows among those of all rows."""
+        assert self.classes is not None
+        if len(self.classes) == len(classes):
+            return self.y
+        place = np.searchsorted(classes, self.classes)
+        return place.astype(np.min_scalar_type(len(classes) - 1))[self.y]
+
+    def weighing(self, per_class: np.ndarray, classes: np.ndarray) -> GivenRows:
+        """Rows whose weights are multiplied by those of their classes."""
+        assert self.weight is not None
+        return replace(self, weight=self.weight * per_class[self.numbers_of(classes)])
+
+    def weights_of_cuts(self, exponent: int, least: int, excess: int) -> np.ndarray:
+        """What `cut_weights` says of these rows."""
+        assert self.weight is not None
+        w = weights_in_units(self.weight, exponent)
+        w[w == 0] = least
+        return np.maximum(w >> excess, 1) if excess > 0 else w
+
+    def total_of_cuts(self, exponent: int, least: int) -> int:
+        """The sum of these, all of whose bits are there."""
+        return exact_sum(self.weights_of_cuts(exponent, least, 0))
+
+
+def _asked_after(
+    rows: GivenRows, change: Callable[[GivenRows], GivenRows], function: Any, *arguments: Any
+) -> Any:
+    return function(change(rows), *arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanDraws:
+    """Mean numbers of draws of each row into a bag of as many rows as weigh anything.
+
+    Weights are in units of ``2**-exponent``, times the multipliers of classes, if there are such.
+    Means are in proportion to them, and at most `MOST_DRAWN`: then all are less by `share`, and so
+    is the bag.
+    """
+
+    exponent: int
+    multiplier: np.ndarray | None
+    classes: np.ndarray | None
+    average: float = 1.0  # weight of the rows that weigh anything
+    share: float = 1.0
+    all_count: bool = True  # whether each row weighs anything
+    are_alike: bool = True  # whether all of these weigh the same
+
+    def weights(self, rows: GivenRows) -> np.ndarray:
+        """Weights in these units, int64 (n_rows,)."""
+        w = np.ones(len(rows.y), dtype=np.int64)
+        if rows.weight is not None:
+            w = weights_in_units(rows.weight, self.exponent)
+        if self.multiplier is not None:
+            assert self.classes is not None
+            w = w * self.multiplier[rows.numbers_of(self.classes)]
+        return w
+
+    def sums(self, rows: GivenRows) -> tuple[int, int, int, int, int]:
+        """How many rows there are and weigh anything, their total, the least and the largest."""
+        weights = self.weights(rows)
+        live = weights[weights > 0]
+        most = int(live.max(initial=0))
+        return len(weights), len(live), exact_sum(live), int(live.min(initial=most)), most
+
+    @classmethod
+    def of(cls, ask: Ask, *units: Any) -> MeanDraws:
+        """Of weights in some units, which are not all zero."""
+        known = cls(*units)
+        n_rows, n_live, totals, least, most = zip(*ask(known.sums), strict=True)
+        average, largest = sum(totals) / sum(n_live), max(most)
+        return replace(
+            known,
+            average=average,
+            share=min(1.0, MOST_DRAWN / (largest / average)),
+            all_count=sum(n_live) == sum(n_rows),
+            are_alike=min(filter(None, least)) == largest,
+        )
+
+    def draws(self, rows: GivenRows) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """1 for rows that weigh anything, uint16 or None (all do), and means, float64 or None."""
+        weights = self.weights(rows)
+        counts = None if self.all_count else (weights > 0).astype(np.uint16)
+        # exactly 1 where all are equal
+        return counts, None if self.are_alike else weights / self.average * self.share
+
+    def drawn(self, rows: GivenRows) -> GivenRows:
+        """Rows that have means in place of weights."""
+        return replace(rows, weight=self.draws(rows)[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -580,15 +765,34 @@ class Target(LockedArrays):
         return self.n_rows if live is None else int(np.count_nonzero(live))
 
     @property
+    def total_units(self) -> int:
+        """Weight of all rows, class weights included, in units."""
+        if self.class_multiplier is None:
+            return self.n_rows if self.w is None else int(self.w.sum())
+        of_class = exact_bincount(self.y, self.w, self.n_classes).tolist()
+        of_all = zip(of_class, self.class_multiplier.tolist(), strict=True)
+        return int(sum(weight * many for weight, many in of_all))
+
+    @property
     def total_weight(self) -> float:
         """Weight of all rows in the user's units, class weights included."""
-        if self.class_multiplier is not None:
-            of_class = exact_bincount(self.y, self.w, self.n_classes).tolist()
-            of_all = zip(of_class, self.class_multiplier.tolist(), strict=True)
-            total = float(sum(weight * many for weight, many in of_all))
-        else:
-            total = float(self.n_rows if self.w is None else self.w.sum())
-        return total * self.weight_unit
+        return float(self.total_units) * self.weight_unit
+
+    @property
+    def sample(self) -> Target:
+        """The target of a row, which has what all rows have."""
+        return self.take(np.zeros(1, dtype=np.intp))
+
+    def digest(self, first_row: int = 0) -> int:
+        """A number that tells the rows apart from others; those of parts add up modulo 2**64."""
+        return digest_of_arrays(list(self._of_rows().values()), first_row)
+
+    def facts(self) -> dict[str, Any]:
+        """What tells a target from others: its units, and the digest of its rows."""
+        rows = self._of_rows()
+        units = {each.name: getattr(self, each.name) for each in fields(Target)}
+        units.update(dict.fromkeys(rows, True))
+        return {**units, "n_rows": self.n_rows, "rows": self.digest()}
 
     def take(self, rows: np.ndarray | slice) -> Target:
         """The target of other rows (numbers, a mask, a stretch), in the same units."""
@@ -660,54 +864,8 @@ class Target(LockedArrays):
         ValueError: empty or missing labels, 65,536 classes or more, lengths that differ, weights
         out of range.
         """
-        labels = one_dimensional(y, "y")
-        classes, codes = class_codes(labels)
-        if len(classes) > MOST_CLASSES:
-            raise ValueError(
-                f"y has {len(classes)} classes; a tree counts at most {MOST_CLASSES}. Is this a "
-                "regression? Otherwise join rare classes."
-            )
-        weights = None if sample_weight is None else check_weights(sample_weight, len(codes))
-        w, w_exponent = (None, 0) if weights is None else fixed_point_weights(weights, spare_bits)
-        multiplier, class_exponent = None, 0
-        if class_weight is not None:
-            totals = exact_bincount(codes, w, len(classes)).tolist()
-            per_class = class_weights(class_weight, classes, totals)
-            if not any(t > 0 and p > 0 for t, p in zip(totals, per_class, strict=True)):
-                raise ValueError(
-                    "sample_weight times class_weight is zero for every row: nothing is left to "
-                    "learn from. Give a class that has rows a positive weight."
-                )
-            is_balanced = isinstance(class_weight, str)
-            if weights is None or w_exponent == 0:
-                multiplier, class_exponent = class_integers(
-                    class_weight, classes, totals, spare_bits
-                )
-            elif is_balanced and np.count_nonzero(weights) >= LEAST_BALANCED:
-                of_rows, of_classes = balanced_fractions(weights, codes, len(classes), spare_bits)
-                (w, w_exponent), (multiplier, class_exponent) = of_rows, of_classes
-            else:
-                if is_balanced:  # up to roundings the classes weigh the same: the first one wins
-                    per_class = per_class * (1.0 - np.arange(len(classes)) * ROUNDING)
-                weights = weights * per_class[codes]
-                check_total(weights, "sample_weight times class_weight")
-                w, w_exponent = fixed_point_weights(weights, spare_bits)
-        means = None
-        if drawn and not (w is None and multiplier is None):
-            each = np.ones(len(codes), dtype=np.int64) if w is None else w
-            w, means = mean_draws(each if multiplier is None else each * multiplier[codes])
-            w_exponent, multiplier, class_exponent = 0, None, 0
-        return cls(
-            kind="classification",
-            y=codes,
-            n_classes=len(classes),
-            classes=classes,
-            means=means,
-            w=w,
-            w_exponent=w_exponent,
-            class_multiplier=multiplier,
-            class_exponent=class_exponent,
-        )
+        rows = GivenRows.of(y, sample_weight, of_classes=True)
+        return TargetUnits.of_classes(rows.ask, class_weight, spare_bits, drawn).target(rows)
 
     @classmethod
     def regression(
@@ -727,54 +885,298 @@ class Target(LockedArrays):
         ValueError: empty, missing or infinite targets, lengths that differ, weights out of range.
         StatisticsOverflowError: the squares of the target overflow a float64.
         """
-        values = real_numbers(y, "y")
-        check_finite(values, "y")
-        weights = None if sample_weight is None else check_weights(sample_weight, len(values))
-        w, means = None, None
-        if drawn and weights is not None:
-            w, means = mean_draws(fixed_point_weights(weights)[0])
-            weights = means
-        lowest, highest = float(values.min()), float(values.max())
+        rows = GivenRows.of(y, sample_weight, of_classes=False)
+        return TargetUnits.of_numbers(rows.ask, center, spare_bits, drawn).target(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class MeansElsewhere:
+    """Means of draws of rows that are not here, as an array of them."""
+
+    largest: float
+    sum_of_digests: int
+
+    def max(self) -> float:
+        """The largest of them."""
+        return self.largest
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadTarget(Target):
+    """The target of rows that are not here, but in parts.
+
+    Its arrays are those of a row.
+
+    Attributes
+    ----------
+    n_given, n_counted, n_units, sum_of_digests : int
+        `n_rows`, `n_live` and `total_units` of all rows, and their `digest`.
+    each : callable
+        The targets of the parts: tasks of Dask, made anew with each call.
+    """
+
+    n_given: int = 0
+    n_counted: int = 0
+    n_units: int = 0
+    sum_of_digests: int = 0
+    each: Callable[[], list[Any]] = field(default=list, repr=False)
+
+    n_rows = property(attrgetter("n_given"))
+    n_live = property(attrgetter("n_counted"))
+    total_units = property(attrgetter("n_units"))
+
+    @property
+    def has_weight(self) -> np.ndarray | None:
+        """None where all rows count; TypeError: it is not known here which do."""
+        if self.n_live == self.n_rows:
+            return None
+        raise TypeError("Which rows count is known where they are.")
+
+    @property
+    def sample(self) -> Target:
+        """The target of a row, which has what all rows have."""
+        own = {each.name: getattr(self, each.name) for each in fields(Target)}
+        return Target(**own | {"means": None if self.means is None else np.ones(1)})
+
+    def digest(self, first_row: int = 0) -> int:
+        """A number that tells the rows apart from others."""
+        return self.sum_of_digests
+
+    def _of_rows(self) -> dict[str, np.ndarray]:
+        return self.sample._of_rows()
+
+
+@dataclass(frozen=True, eq=False)
+class TargetUnits:
+    """What targets of some rows have in common with that of all rows, which may be elsewhere.
+
+    Attributes
+    ----------
+    empty : Target
+        Of no rows, in these units.
+    are_weighed : bool
+        Whether rows have weights, and not all are one.
+    per_class : float64 (n_classes,) or None
+        What weights of rows are multiplied by before they are rounded.
+    draws : MeanDraws or None
+        How weights become means of draws.
+    shift : int
+        Bits by which weights are larger where they multiply a number.
+    """
+
+    empty: Target
+    are_weighed: bool = False
+    per_class: np.ndarray | None = None
+    draws: MeanDraws | None = None
+    shift: int = 0
+
+    def target(self, rows: GivenRows) -> Target:
+        """The target of some rows."""
+        empty, w, means, y, wy = self.empty, None, None, rows.y, None
+        if not self.are_weighed:
+            rows = rows.without_weights()
+        if self.per_class is not None:
+            assert empty.classes is not None
+            rows = rows.weighing(self.per_class, empty.classes)
+        if self.draws is not None:
+            w, means = self.draws.draws(rows)
+        elif rows.weight is not None:
+            w = weights_in_units(rows.weight, empty.w_exponent)
+        if empty.classes is not None:
+            y = rows.numbers_of(empty.classes)
+        else:
+            y = self._in_units(rows)
+            wy = None if w is not None and self.draws is not None else y
+            if w is not None and self.draws is None:
+                plain = empty.w_exponent == 0 and self.shift == 0
+                kept = np.ldexp(w.astype(np.float64), self.shift - empty.w_exponent)
+                wy = w * y if plain else np.rint(kept * y).astype(np.int64)
+        return replace(empty, y=y, w=w, wy=wy, means=means)
+
+    def elsewhere(self, ask: Ask, each: Callable[[], list[Any]]) -> SpreadTarget:
+        """The target of all rows, which `ask` asks; `each` as for `SpreadTarget`."""
+        sums = ask(self._sums)
+        n_rows, n_live, n_units, digests, heaviest, of_means = zip(*sums, strict=True)
+        classes = self.empty.classes
+        y = np.zeros(1, dtype=self.empty.y.dtype) if classes is not None else np.zeros(1)
+        row = GivenRows(y, classes, np.ones(1) if self.are_weighed else None)
+        sample = self.target(row)
+        own = {each.name: getattr(sample, each.name) for each in fields(Target)}
+        if sample.means is not None:
+            own["means"] = MeansElsewhere(max(heaviest), sum(of_means) % 2**64)
+        return SpreadTarget(
+            **own,
+            n_given=sum(n_rows),
+            n_counted=sum(n_live),
+            n_units=sum(n_units),
+            sum_of_digests=sum(digests) % 2**64,
+            each=each,
+        )
+
+    def _sums(self, rows: GivenRows) -> tuple[int, int, int, int, float, int]:
+        """What the target of some rows adds to that of all."""
+        target, first = self.target(rows), rows.first_row
+        heaviest, of_means = 0.0, 0
+        if target.means is not None:
+            heaviest = float(target.means.max())
+            of_means = digest_of_arrays([target.means], first)
+        sums = target.n_rows, target.n_live, target.total_units, target.digest(first)
+        return (*sums, heaviest, of_means)
+
+    def _in_units(self, rows: GivenRows) -> np.ndarray:
+        """Numbers in fixed point, int64 (n_rows,)."""
+        values = np.ldexp(rows.y - self.empty.offset, self.empty.y_exponent)
+        return np.rint(values).astype(np.int64)
+
+    @classmethod
+    def of_classes(
+        cls,
+        ask: Ask,
+        class_weight: str | Mapping[Any, float] | None = None,
+        spare_bits: int = 0,
+        drawn: bool = False,
+    ) -> TargetUnits:
+        """Those of `Target.classification`; `ask` asks all rows, wherever they are."""
+        of_parts = ask(attrgetter("classes"))
+        classes = of_parts[0] if len(of_parts) == 1 else class_codes(np.concatenate(of_parts))[0]
+        if len(classes) > MOST_CLASSES:
+            raise ValueError(
+                f"y has {len(classes)} classes; a tree counts at most {MOST_CLASSES}. Is this a "
+                "regression? Otherwise join rare classes."
+            )
+        are_weighed = weights_differ(ask)
+        w_exponent = exponent_of_weights(ask, spare_bits) if are_weighed else 0
+
+        def totals_of(exponent: int) -> list[int]:
+            how = classes, exponent if are_weighed else None
+            return sum(ask(_totals_of_classes, *how)).tolist()  # type: ignore[attr-defined]
+
+        multiplier, class_exponent, per_class = None, 0, None
+        if class_weight is not None:
+            totals = totals_of(w_exponent)
+            of_each = class_weights(class_weight, classes, totals)
+            if not any(t > 0 and p > 0 for t, p in zip(totals, of_each, strict=True)):
+                raise ValueError(
+                    "sample_weight times class_weight is zero for every row: nothing is left to "
+                    "learn from. Give a class that has rows a positive weight."
+                )
+            is_balanced = isinstance(class_weight, str)
+            if w_exponent == 0:
+                multiplier, class_exponent = class_integers(
+                    class_weight, classes, totals, spare_bits
+                )
+            elif is_balanced and sum(ask(_n_weighed)) >= LEAST_BALANCED:
+                # training sets whose rows count in the same unit share sums; what balances differs
+                w_exponent = exponent_of_weights(ask, spare_bits + CLASS_BITS)
+                multiplier, class_exponent = balanced_multipliers(totals_of(w_exponent), spare_bits)
+            else:
+                if is_balanced:  # up to roundings the classes weigh the same: the first one wins
+                    of_each = of_each * (1.0 - np.arange(len(classes)) * ROUNDING)
+                per_class = of_each
+                weigh = methodcaller("weighing", per_class, classes)
+                ask = partial(ask, _asked_after, weigh)
+                check_total(ask, "sample_weight times class_weight")
+                w_exponent = exponent_of_weights(ask, spare_bits)
+        draws = None
+        if drawn and (are_weighed or multiplier is not None):
+            plain = None if are_weighed else methodcaller("without_weights")
+            asked = ask if plain is None else partial(ask, _asked_after, plain)
+            draws = MeanDraws.of(asked, w_exponent, multiplier, classes)
+            w_exponent, multiplier, class_exponent = 0, None, 0
+        empty = Target(
+            kind="classification",
+            y=np.zeros(0, dtype=np.min_scalar_type(len(classes) - 1)),
+            n_classes=len(classes),
+            classes=classes,
+            w_exponent=w_exponent,
+            class_multiplier=multiplier,
+            class_exponent=class_exponent,
+        )
+        return cls(empty, are_weighed, per_class, draws)
+
+    @classmethod
+    def of_numbers(
+        cls, ask: Ask, center: bool = True, spare_bits: int = 0, drawn: bool = False
+    ) -> TargetUnits:
+        """Those of `Target.regression`; `ask` asks all rows, wherever they are."""
+        are_weighed = weights_differ(ask)
+        draws = None
+        if drawn and are_weighed:
+            draws = MeanDraws.of(ask, exponent_of_weights(ask), None, None)
+            ask = partial(ask, _asked_after, draws.drawn)
+        weigh = are_weighed and not (draws is not None and draws.are_alike)
+        n_rows, low, high = zip(*ask(_range_of_numbers), strict=True)
+        lowest, highest = min(low), max(high)
         offset = 0.0
         if center:
             offset = lowest if lowest == highest else lowest / 2 + highest / 2
-        values = values - offset
-        largest = float(np.abs(values).max())
-        total_weight = float(len(values))  # each row counts as one, at least
-        if weights is not None and weights.max() > 1.0:
-            total_weight = math.fsum(np.maximum(weights, 1.0))
+        largest = max(abs(lowest - offset), abs(highest - offset))
+        total_weight = float(sum(n_rows))  # each row counts as one, at least
+        heaviest = 1.0
+        if weigh:
+            heaviest = max(most for most, _ in ask(_largest_weight))
+            if heaviest > 1.0:
+                total_weight = sum(ask(_least_one))
         if not math.isfinite(largest * largest * total_weight):
             raise StatisticsOverflowError(
                 f"y goes from {lowest:g} to {highest:g}: the squares of its distances from "
                 f"{offset:g} overflow a float64. Divide y by a power of ten before the fit."
             )
         w_exponent, shift = 0, 0
-        if weights is not None and not drawn:
-            w, w_exponent = fixed_point_weights(weights, spare_bits)
-            power = math.frexp(float(weights.max()))[1] - 1
-            if abs(power) > PLAIN_WEIGHT and (w_exponent != 0 or exact_sum(w) >= PLAIN_TOTAL):
+        if weigh and draws is None:
+            w_exponent = exponent_of_weights(ask, spare_bits)
+            power = math.frexp(heaviest)[1] - 1
+            if abs(power) > PLAIN_WEIGHT and (
+                w_exponent != 0 or sum(ask(_total_weight, 0)) >= PLAIN_TOTAL
+            ):
                 shift = -power
-            weights = np.ldexp(weights, shift)
+        is_heavy = weigh and math.ldexp(heaviest, shift) > 1.0
         y_exponent = largest_exponent(largest, LARGEST)
+        nothing = np.zeros(0, dtype=np.int64)
         while True:
-            scaled = np.rint(np.ldexp(values, y_exponent)).astype(np.int64)
-            excess = exact_sum(np.abs(scaled), weights).bit_length() - (TARGET_BITS - spare_bits)
+            empty = Target("regression", nothing, offset=offset, y_exponent=y_exponent)
+            units = cls(replace(empty, w_exponent=w_exponent), are_weighed, None, draws, shift)
+            found = ask(units.total, len(n_rows) if is_heavy else 0)
+            total = math.ceil(math.fsum(chain(*found))) if is_heavy else sum(found)
+            excess = total.bit_length() - (TARGET_BITS - spare_bits)
             if excess <= 0:
                 break
             y_exponent -= excess
-        wy = None if w is not None and drawn else scaled
-        if weights is not None and w is not None and not drawn:
-            plain = w_exponent == 0 and shift == 0
-            kept = np.ldexp(w.astype(np.float64), shift - w_exponent)
-            wy = w * scaled if plain else np.rint(kept * scaled).astype(np.int64)
-        return cls(
-            kind="regression",
-            y=scaled,
-            offset=offset,
-            y_exponent=y_exponent,
-            w=w,
-            w_exponent=w_exponent,
-            wy=wy,
-            wy_exponent=y_exponent + shift,
-            means=means,
-        )
+        return replace(units, empty=replace(units.empty, wy_exponent=y_exponent + shift))
+
+    def total(self, rows: GivenRows, n_parts: int) -> Any:
+        """The sum of the distances of numbers in units; or terms of the weighted sum of `n_parts`.
+
+        0: numbers have no weight above one. A weight counts as one, at least.
+        """
+        distances = np.abs(self._in_units(rows))
+        if n_parts == 0:
+            return exact_sum(distances)
+        assert rows.weight is not None
+        weighted = np.maximum(np.ldexp(rows.weight, self.shift), 1.0) * distances
+        return [math.fsum(weighted)] if n_parts == 1 else exact_terms(weighted)
+
+
+def _totals_of_classes(rows: GivenRows, classes: np.ndarray, exponent: int | None) -> np.ndarray:
+    """Weight of each class in a unit; None: each row counts once."""
+    w = None
+    if exponent is not None:
+        assert rows.weight is not None
+        w = weights_in_units(rows.weight, exponent)
+    return exact_bincount(rows.numbers_of(classes), w, len(classes))
+
+
+def _n_weighed(rows: GivenRows) -> int:
+    assert rows.weight is not None
+    return int(np.count_nonzero(rows.weight))
+
+
+def _range_of_numbers(rows: GivenRows) -> tuple[int, float, float]:
+    """How many there are, the least and the largest."""
+    return len(rows.y), float(rows.y.min()), float(rows.y.max())
+
+
+def _least_one(rows: GivenRows) -> float:
+    """The sum of weights, each of which counts as one, at least."""
+    assert rows.weight is not None
+    return math.fsum(np.maximum(rows.weight, 1.0))

@@ -47,7 +47,7 @@ from sklearn.utils.validation import check_is_fitted
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import row_values
-from dtrees.coding.target import Target
+from dtrees.coding.target import Ask, GivenRows, Target, TargetUnits
 from dtrees.constraints import (
     COLUMN_RULES,
     RANDOM_STATE,
@@ -186,6 +186,11 @@ class BaseModel(BaseEstimator):
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         """`y` and the weights as integers."""
+        rows = GivenRows.of(y, sample_weight, "classes_" in self._learns)
+        return self._units(rows.ask).target(rows)
+
+    def _units(self, ask: Ask) -> TargetUnits:
+        """What integers of `y` and weights have in common, of all rows that `ask` asks."""
         raise NotImplementedError
 
     @staticmethod

@@ -38,7 +38,7 @@ from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks, listening
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import row_values
-from dtrees.coding.target import Target, exact_bincount
+from dtrees.coding.target import Ask, Target, TargetUnits, exact_bincount
 from dtrees.constraints import (
     COLUMN_RULES,
     RANDOM_STATE,
@@ -935,8 +935,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     def _loss(self) -> Loss | OwnLoss:
         return CLASSES[self.loss] if isinstance(self.loss, str) else OwnLoss(self.loss)
 
-    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        return Target.classification(y, sample_weight, self.class_weight)
+    def _units(self, ask: Ask) -> TargetUnits:
+        return TargetUnits.of_classes(ask, self.class_weight)
 
     def _begin(
         self, loss: Loss | OwnLoss, target: Target, y: np.ndarray, weight: np.ndarray | None
@@ -1053,8 +1053,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             raise ValueError("loss='quantile' needs the parameter quantile, between 0 and 1.")
         return replace(loss, level=float(self.quantile))
 
-    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        return Target.regression(y, sample_weight)
+    def _units(self, ask: Ask) -> TargetUnits:
+        return TargetUnits.of_numbers(ask)
 
     def _begin(
         self, loss: Loss | OwnLoss, target: Target, y: np.ndarray, weight: np.ndarray | None

@@ -21,10 +21,10 @@ training set are known (`dtrees.core.membership.shares`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,18 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.column_types import nearly_ids, warn_of_categories
 from dtrees.coding.labels import is_missing
 from dtrees.coding.tables import Table, read_table
-from dtrees.coding.target import Target, check_finite, cut_weights, missing_label, refuse_masked
+from dtrees.coding.target import (
+    Ask,
+    GivenRows,
+    SpreadTarget,
+    Target,
+    TargetUnits,
+    check_finite,
+    cut_weights,
+    missing_label,
+    refuse_masked,
+    units_of_cuts,
+)
 from dtrees.core.data.criteria import OF_USER
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.shares import Shares, rows_of_share
@@ -53,8 +64,11 @@ from dtrees.parallel import (
     LocalRunner,
     PartitionedRows,
     PartitionedTable,
+    RowColumns,
     SavedTrees,
+    computed,
     encode_partitions,
+    is_lazy,
 )
 
 if TYPE_CHECKING:
@@ -227,7 +241,10 @@ class FitPlan:
         stats: FitStatistics | None = None,
         sample_weight: Any = None,
     ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
-        """The table as codes; rows count by their weights where columns are cut."""
+        """The table as codes; rows count by their weights where columns are cut.
+
+        `sample_weight` are weights, or `RowsElsewhere`.
+        """
         how: dict[str, Any] = {
             "categorical_features": self.estimator.categorical_features,
             "max_bins": self.estimator.max_bins,
@@ -235,7 +252,9 @@ class FitPlan:
             "seed": seed,
             "weights": None,
         }
-        if self.estimator.max_bins is not None and sample_weight is not None:
+        if isinstance(sample_weight, RowsElsewhere):
+            how["weights"] = sample_weight.cut_weights()
+        elif self.estimator.max_bins is not None and sample_weight is not None:
             how["weights"] = cut_weights(sample_weight, table.n_rows)
         if isinstance(table, PartitionedTable):
             # codes are where trees grow
@@ -298,9 +317,89 @@ class FitPlan:
     ) -> Encoded:
         """Code a table and its target (`columns`: y and weights), and resolve the rules."""
         y, sample_weight = columns
+        if is_lazy(y):
+            rows = RowsElsewhere.of(
+                self.estimator, X, {"y": y, "sample_weight": sample_weight}, stats
+            )
+            book, coded = self.code(X, seed, run, stats, rows)
+            target: Target = rows.target
+            if isinstance(coded, CodedMatrix):  # codes are here, after all
+                target = Target.stack(computed(*rows.target.each()))
+            return self.resolve(book, coded, target, seed)
         table, values = self.read(X, y)
         target = self.estimator._encode_target(values, sample_weight)
         return self.resolve(*self.code(table, seed, run, stats, sample_weight), target, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsElsewhere:
+    """The target and the weights of rows that are not here.
+
+    Attributes
+    ----------
+    columns : RowColumns
+        The target and what else belongs to the rows; the second one are weights.
+    read : callable
+        Makes `GivenRows` of the columns of a part and the number of its first row.
+    units : TargetUnits
+    target : SpreadTarget
+    cuts : tuple of int, or None
+        As `units_of_cuts` says.
+    """
+
+    columns: RowColumns
+    read: Callable[..., GivenRows]
+    units: TargetUnits
+    target: SpreadTarget
+    cuts: tuple[int, int, int] | None
+
+    @classmethod
+    def of(
+        cls,
+        estimator: BaseModel,
+        table: PartitionedTable,
+        columns: Mapping[str, Any],
+        stats: FitStatistics | None,
+    ) -> RowsElsewhere:
+        """Those of a table; ValueError: some cannot be fitted, or lengths differ."""
+        stats = FitStatistics() if stats is None else stats
+        own = RowColumns.of(table, columns, stats)
+        read = partial(_given_rows, type(estimator).__name__, "classes_" in estimator._learns)
+
+        def work(ask: Ask) -> tuple[Any, ...]:
+            units = estimator._units(ask)
+            each = partial(own.each, partial(_target_of_rows, read, units), "target-of-part")
+            cuts = units_of_cuts(ask) if estimator.max_bins is not None else None
+            return units, units.elsewhere(ask, each), cuts
+
+        return cls(own, read, *own.asked(read, work, stats))
+
+    def cut_weights(self) -> list[Any] | None:
+        """`dtrees.coding.target.cut_weights` of each part: tasks of Dask; None: there are none."""
+        if self.cuts is None:
+            return None
+        return self.columns.each(partial(_cut_weights_of, self.read, self.cuts), "weights-of-part")
+
+
+def _given_rows(
+    owner: str, of_classes: bool, y: Any, sample_weight: Any, *others: Any
+) -> GivenRows:
+    """Some rows; the last of `others` is the number of the first one."""
+    values = one_target(y, owner)
+    if values.dtype.kind == "f" and of_classes:
+        check_finite(values, "y", others[-1])
+        check_classification_targets(values)
+    return GivenRows.of(values, sample_weight, of_classes, others[-1])
+
+
+def _target_of_rows(read: Callable[..., GivenRows], units: TargetUnits, *columns: Any) -> Target:
+    return units.target(read(*columns))
+
+
+def _cut_weights_of(
+    read: Callable[..., GivenRows], cuts: tuple[int, int, int], *columns: Any
+) -> np.ndarray:
+    return read(*columns).weights_of_cuts(*cuts)
 
 
 def _warn_of_many_classes(target: Target, rules: GrowthRules) -> None:

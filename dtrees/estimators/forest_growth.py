@@ -97,7 +97,7 @@ def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags 
             raise ValueError("bootstrap_groups needs bootstrap=True, or max_samples.")
         return None
     n_keys = n_rows = target.n_rows
-    keys = np.arange(n_rows, dtype=np.uint64)
+    keys: np.ndarray | int = n_rows
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != (n_rows,):
@@ -235,7 +235,7 @@ def check_same_bags(forest: Any, bags: Bags | None) -> None:
     """Refuse out-of-bag scores where bags of trees that are kept were drawn otherwise."""
     if not forest.oob_score and forest.oob_tol is None:
         return
-    if bags is None or getattr(forest, "_fit_bags", None) != bags.digest():
+    if bags is None or not bags.is_called(getattr(forest, "_fit_bags", None)):
         raise ValueError(
             "warm_start=True keeps trees whose bags were drawn otherwise, so it is not known "
             "which rows are out of them. For out-of-bag scores keep bootstrap, max_samples, "

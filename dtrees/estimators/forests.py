@@ -32,7 +32,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks
-from dtrees.coding.target import Target
+from dtrees.coding.tables import row_values
+from dtrees.coding.target import Ask, Target, TargetUnits
 from dtrees.constraints import (
     ARRAY,
     CONFIDENCE,
@@ -76,7 +77,7 @@ from dtrees.estimators.trees import (
     BaseDecisionTree,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
-    regression_target,
+    units_of_numbers,
 )
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import OF_A_SPLIT, mean_importances
@@ -85,6 +86,8 @@ from dtrees.parallel import (
     Checkpoint,
     FitStatistics,
     admitted,
+    admitted_where_they_are,
+    computed,
     threaded,
 )
 
@@ -277,10 +280,14 @@ class BaseForest(BaseModel):
         heard = [] if callbacks is None else check_callbacks(callbacks)
         run = threaded(self.n_jobs)
         stats = FitStatistics()
-        X, y, sample_weight, bootstrap_groups = admitted(X, columns, stats)
+        admit = partial(admitted_where_they_are, regime=self.regime)
+        if self.oob_score or self.oob_tol is not None:
+            admit = partial(admitted)  # what is asked for is as long as the table
+        X, y, sample_weight, groups = admit(X, columns, stats)
+        (groups,) = map(row_values, computed(groups))
         with stats.phase("coding"):
             encoded = FitPlan(self).encode(X, (y, sample_weight), seed, run, stats)
-        fit = FitOfForest(self, Training(encoded, y, run, stats=stats), bootstrap_groups)
+        fit = FitOfForest(self, Training(encoded, y, run, stats=stats), groups)
         bags = fit.learned["_fit_bags"]
         facts = partial(facts_of, self, encoded.table, bags=bags)
         if kept:
@@ -329,7 +336,7 @@ class BaseForest(BaseModel):
         target = self._encode_target(y, sample_weight)
         bags = bags_of(self, self._fit_seed, target, bootstrap_groups)
         assert bags is not None
-        if bags.digest() != self._fit_bags:
+        if not bags.is_called(self._fit_bags):
             raise ValueError(
                 "The bags of this forest are not those of these rows. Give y, sample_weight and "
                 f"bootstrap_groups of the fit, and leave the parameters as they were. {OF_A_SPLIT}"
@@ -433,9 +440,9 @@ class ForestClassifier(ClassifierMixin, BaseForest):
     predict_proba = base.predict_proba
     predict_log_proba = base.predict_log_proba
 
-    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
+    def _units(self, ask: Ask) -> TargetUnits:
         weight = FitPlan(self).class_weight
-        return Target.classification(y, sample_weight, weight, self._spare_bits, self.bootstrap)
+        return TargetUnits.of_classes(ask, weight, self._spare_bits, self.bootstrap)
 
     def _oob_score(self, mean: np.ndarray, y: np.ndarray, target: Target) -> float:
         voted = ~np.isnan(mean[:, 0])
@@ -523,10 +530,9 @@ class ForestRegressor(RegressorMixin, BaseForest):
         warn_of_infinite(found.errors[~np.isnan(found.errors)], confidence, found.is_scaled)
         return self._answer("prediction_interval", X, found)
 
-    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        return regression_target(
-            y, sample_weight, self.criterion, spare_bits=self._spare_bits, drawn=self.bootstrap
-        )
+    def _units(self, ask: Ask) -> TargetUnits:
+        how = {"spare_bits": self._spare_bits, "drawn": self.bootstrap}
+        return units_of_numbers(ask, self.criterion, **how)
 
     def _oob_score(self, mean: np.ndarray, y: np.ndarray, target: Target) -> float:
         from sklearn.metrics import r2_score

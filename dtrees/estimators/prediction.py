@@ -358,7 +358,7 @@ class IntervalPredictor(ForestPredictor):
                 "dtrees.model_selection, and the prediction_interval of its result."
             )
         bags = Bags.of_digest(name, learned.get("_oob_keys"), learned.get("_oob_means"))
-        if len(bags.row_id) != len(errors):
+        if bags.n_rows != len(errors):
             raise ValueError("The bags of this forest are not of the rows that it was fitted to.")
         forest = predictor.forest
         return cls(

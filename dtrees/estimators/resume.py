@@ -22,7 +22,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -103,7 +102,7 @@ def facts_of(
         "shape": [int(coded.n_rows), int(coded.n_columns)],
         "codebook": _digest_of_book(book),
         "codes": f"{digest:016x}",
-        "target": digest_of({field.name: getattr(target, field.name) for field in fields(target)}),
+        "target": digest_of(target.facts()),
         "bags": bags,
         "start": None if start is None else digest_of(start),
     }

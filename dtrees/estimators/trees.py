@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from dtrees.coding.target import Target
+from dtrees.coding.target import Ask, GivenRows, TargetUnits
 from dtrees.constraints import InstanceOf, Nothing, OneOf
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.forest import ForestGrowth
@@ -32,7 +32,13 @@ from dtrees.estimators.prediction import Predictor, TreePredictor
 from dtrees.estimators.resume import facts_of, saved_trees, seed_of
 from dtrees.estimators.tree_view import TreeView, missing_by_model
 from dtrees.export.parts import Parts
-from dtrees.parallel import Checkpoint, FitStatistics, admitted, grow_sets, threaded
+from dtrees.parallel import (
+    Checkpoint,
+    FitStatistics,
+    admitted_where_they_are,
+    grow_sets,
+    threaded,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -241,7 +247,8 @@ class BaseDecisionTree(BaseModel):
         self._check_parameters()
         plan, run, stats = FitPlan(self), threaded(self.n_jobs), FitStatistics()
         there = None if checkpoint is None else Checkpoint(checkpoint)
-        X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
+        columns = {"y": y, "sample_weight": sample_weight}
+        X, y, sample_weight = admitted_where_they_are(X, columns, stats, None)
         with stats.phase("coding"):
             encoded = plan.encode(X, (y, sample_weight), seed_of(self, there), run, stats)
         saved = saved_trees(there, partial(facts_of, self, encoded.table), encoded.table, stats)
@@ -336,8 +343,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     predict_proba = base.predict_proba
     predict_log_proba = base.predict_log_proba
 
-    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        return Target.classification(y, sample_weight, self.class_weight)
+    def _units(self, ask: Ask) -> TargetUnits:
+        return TargetUnits.of_classes(ask, self.class_weight)
 
 
 @documented("tree", "numbers")
@@ -408,20 +415,27 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
 
     score = base.score
 
-    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        return regression_target(y, sample_weight, self.criterion)
+    def _units(self, ask: Ask) -> TargetUnits:
+        return units_of_numbers(ask, self.criterion)
 
 
-def regression_target(y: np.ndarray, sample_weight: Any, criterion: Any, **how: Any) -> Target:
-    """Numbers in fixed point; raises for numbers that the criterion has no use for."""
+def units_of_numbers(ask: Ask, criterion: Any, **how: Any) -> TargetUnits:
+    """Units of numbers; raises for numbers that the criterion has no use for."""
     if criterion != "poisson":
-        return Target.regression(y, sample_weight, **how)
-    target = Target.regression(y, sample_weight, center=False, **how)
-    if np.any(np.asarray(y, dtype=np.float64) < 0):
+        return TargetUnits.of_numbers(ask, **how)
+    units = TargetUnits.of_numbers(ask, center=False, **how)
+    negative, positive = zip(*ask(_signs, units), strict=True)
+    if any(negative):
         raise ValueError(
             "Some value(s) of y are negative which is not allowed for Poisson regression."
         )
-    live = target.has_weight
-    if not np.any(target.y if live is None else target.y[live]):
+    if not any(positive):
         raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
-    return target
+    return units
+
+
+def _signs(rows: GivenRows, units: TargetUnits) -> tuple[bool, bool]:
+    """Whether some numbers are negative, and some that count are not zero."""
+    target = units.target(rows)
+    live = target.has_weight
+    return bool((rows.y < 0).any()), bool((target.y if live is None else target.y[live]).any())

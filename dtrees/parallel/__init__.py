@@ -33,6 +33,7 @@ from dtrees.parallel.partitions import (
     rows_as_array,
 )
 from dtrees.parallel.regimes import REGIMES, Choice, is_free
+from dtrees.parallel.row_columns import RowColumns, admitted_where_they_are
 from dtrees.parallel.threads import LocalRunner, threaded
 
 __all__ = [
@@ -46,9 +47,11 @@ __all__ = [
     "Model",
     "PartitionedRows",
     "PartitionedTable",
+    "RowColumns",
     "SavedTrees",
     "SpreadModel",
     "admitted",
+    "admitted_where_they_are",
     "boost_partitioned",
     "check_lengths",
     "computed",

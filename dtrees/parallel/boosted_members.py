@@ -297,7 +297,7 @@ class BlocksOfMembers(PlacedBlocks):
     """The blocks of a model on the workers, and the epochs in which these are members."""
 
     def __init__(self, tasks: Tasks, model: SpreadModel, kept: KeptTable) -> None:
-        super().__init__(tasks, model.parts, kept)
+        super().__init__(tasks, model.parts, kept, None)
         self._model = model
         self._chosen: np.ndarray | None = None  # bool
         if model.rows.chosen is not None:

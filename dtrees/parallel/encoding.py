@@ -136,7 +136,7 @@ def encode_partitions(
     handle_unknown: str = "missing",
     seed: int = 0,
     sample_rows: int = SAMPLE_ROWS,
-    weights: np.ndarray | None = None,
+    weights: Any = None,
     regime: str | None = None,
     stays: bool = False,
     stats: FitStatistics | None = None,
@@ -164,11 +164,13 @@ def code_partitions(
     coding: Coding,
     regime: str | None,
     executor: Executor,
-    weights: np.ndarray | None = None,
+    weights: Any = None,
     stays: bool = False,
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """The two passes; the second one later, where codes stay in their partitions."""
     parts = table.parts()
+    if isinstance(weights, np.ndarray):
+        weights = [weights[first : first + length] for _, first, length in parts]
     room = executor.room()
     check_partitions(table, room)
     kept = ("partitioned", "replicated") if stays else ("partitioned",)
@@ -230,7 +232,7 @@ def size_of_codes(n_codes: np.ndarray, n_rows: int, n_stored: int | None = None)
 def _summarized(
     parts: Sequence[tuple[Any, int, int]],
     coding: Coding,
-    weights: np.ndarray | None,
+    weights: Sequence[Any] | None,
     bound: int | None,
     stretches: Sequence[tuple[int, int]],
     executor: Executor,
@@ -244,7 +246,7 @@ def _summarized(
             first,
             length,
             bound,
-            None if weights is None else weights[first : first + length],
+            None if weights is None else weights[i],
             dask_key_name=(f"summarize-rows-{hexes}", i),
         )
         for i, (part, first, length) in enumerate(parts)

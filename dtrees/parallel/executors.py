@@ -18,7 +18,7 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -66,6 +66,10 @@ class LocalExecutor:
     def as_argument(self, held: Any) -> Any:
         """A result as a single key of a graph."""
         return dask.delayed(held, name=f"dtrees-leaf-{uuid4().hex}", traverse=False)
+
+    def span(self) -> AbstractContextManager[None]:
+        """Nobody remembers what is held together."""
+        return nullcontext()
 
     def room(self) -> int | None:
         """There are no workers."""

@@ -43,6 +43,7 @@ from uuid import uuid4
 import numpy as np
 from dask.system import CPU_COUNT
 
+from dtrees.coding.target import SpreadTarget
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
@@ -145,9 +146,10 @@ class PartitionedGrowth:
     def round_spec(self) -> RoundSpec:
         """What the driver grows from."""
         growth, sets = self.growth, self.resampling
-        live = growth.target.has_weight
-        n_rows = np.array([growth.target.n_live]) if sets.is_plain else sets.totals(live)
-        bags, target = growth.bags, growth.target.take(np.zeros(1, dtype=np.intp))
+        n_rows = np.array([growth.target.n_live])
+        if not sets.is_plain:
+            n_rows = sets.totals(growth.target.has_weight)
+        bags, target = growth.bags, growth.target.sample
         if bags is not None and bags.pasted is None:
             target = target.bagged(np.ones(1, dtype=np.uint16))
         may_be_empty = bags is not None and (
@@ -221,7 +223,7 @@ class BlocksOnWorkers(PlacedBlocks):
     """Blocks of rows on the workers of a cluster, as `dtrees.core.grow.round_spec.Blocks`."""
 
     def __init__(self, tasks: Tasks, growth: PartitionedGrowth, kept: KeptTable) -> None:
-        super().__init__(tasks, growth.parts, kept)
+        super().__init__(tasks, growth.parts, kept, getattr(growth.growth.target, "each", None))
         self._growth = growth
         self._updates: list[SplitUpdate] = []
         self._sent: list[Future] = []  # the updates, as the workers have them
@@ -244,7 +246,12 @@ class BlocksOnWorkers(PlacedBlocks):
             self._growth.keys,
             self._growth.resampling.cells,
         )
-        targets, keys, cells = (self._sent_rows(values, rows) for values in of_all)
+        targets, keys, cells = (
+            self._rows_there(rows)
+            if isinstance(values, SpreadTarget)
+            else self._sent_rows(values, rows)
+            for values in of_all
+        )
         return Call("block-rows", make_rows, (targets, rows.start, keys, cells), workers)
 
     def end(self) -> None:

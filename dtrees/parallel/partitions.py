@@ -120,14 +120,14 @@ def admitted(
             )
     if is_lazy(X):
         X = _of_rows(X)
-        lengths = _known_lengths(X)
+        lengths = known_lengths(X)
         if lengths is not None:  # before anything is computed
             check_lengths(int(lengths.sum()), columns)
     lazy = [value for value in columns.values() if is_lazy(value)]
     is_table = is_lazy(X)
 
     def fetched(executor: Executor) -> tuple[np.ndarray | None, list[Any]]:
-        counts = _counts(X) if is_table and _known_lengths(X) is None else []
+        counts = counts_of_rows(X) if is_table and known_lengths(X) is None else []
         results = executor.fetch(executor.hold([*counts, *lazy])) if counts or lazy else []
         lengths = np.array(results[: len(counts)], dtype=np.int64) if counts else None
         return lengths, results[len(counts) :]
@@ -138,7 +138,7 @@ def admitted(
     found = iter(values)
     rest = [next(found) if is_lazy(value) else value for value in columns.values()]
     if is_table:
-        lengths = _known_lengths(X) if lengths is None else lengths
+        lengths = known_lengths(X) if lengths is None else lengths
         assert lengths is not None
         names = feature_names(X.columns) if hasattr(X, "columns") else None
         X = PartitionedTable(X, lengths, int(X.shape[1]), names)
@@ -186,7 +186,7 @@ def _of_rows(X: Any) -> Any:
     return X
 
 
-def _known_lengths(X: Any) -> np.ndarray | None:
+def known_lengths(X: Any) -> np.ndarray | None:
     """Rows of each partition of an array; None where they are not known."""
     chunks = getattr(X, "chunks", None)
     if chunks is None or np.isnan(chunks[0]).any():
@@ -219,7 +219,7 @@ def rows_as_array(X: Any, n_rows: int) -> Any:
         if isinstance(X, np.ndarray) and X.dtype.kind in NUMBERS:
             return array.from_array(X, chunks=-1, name=False)
         return array.zeros((n_rows, 1), chunks=-1)
-    if _known_lengths(X.collection) is not None:
+    if known_lengths(X.collection) is not None:
         return X.collection
     dtype = _dtype_of_numbers(X.collection)
     if dtype is None:
@@ -275,7 +275,7 @@ def _series_of_keys(labels: Any) -> Any:
     return sys.modules["pandas"].Series(group_keys(labels), dtype=np.uint64)
 
 
-def _counts(X: Any) -> list[Any]:
+def counts_of_rows(X: Any) -> list[Any]:
     """A task for the number of rows of each partition."""
     blocks = delayed_parts(X)
     if hasattr(X, "index"):

@@ -6,6 +6,9 @@ results of tasks, so those of a worker that dies are made again::
     partitions of the user ──▶ codes of a block ─┐
     targets, weights, ...  ──▶ rows of a block  ─┴─▶ where the codes are
 
+What else there is comes from the user's graph, too, where it is in collections
+(`dtrees.parallel.row_columns`), and is sent from here otherwise.
+
 A round takes as long as the thread with the most rows. Dask makes blocks wherever there is room at
 the moment, on two idle workers often all of them on one, and workers come and go. So blocks are
 moved until all threads have about as many rows (`even_moves`).
@@ -13,11 +16,12 @@ moved until all threads have about as many rows (`even_moves`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dask
+import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
@@ -38,8 +42,16 @@ MOVES_AT_ONCE = 4  # of blocks, for each worker
 class PlacedBlocks:
     """The blocks of a growth on the workers of a cluster."""
 
-    def __init__(self, tasks: Tasks, parts: CodedPartitions, kept: KeptTable) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        parts: CodedPartitions,
+        kept: KeptTable,
+        each: Callable[[], list[Any]] | None,
+    ) -> None:
         self._client = tasks.client
+        self._each = each  # what else there is of each partition, as tasks; None: it is here
+        self._of_parts: list[Future] = []  # their results, until blocks are made
         self._tasks = tasks
         self._parts = parts
         self._stats = tasks.stats
@@ -82,12 +94,14 @@ class PlacedBlocks:
         """Send what else there is of the rows of the blocks, to where their codes are."""
         calls: list[Call] = []
         first_row = 0
+        self._of_parts = [] if self._each is None else self._tasks.hold(self._each())
         holders = self._tasks.holders(self._kept.blocks)
         for n_rows, workers in zip(self._kept.lengths, holders, strict=True):
             calls.append(self._call_for_rows(slice(first_row, first_row + n_rows), tuple(workers)))
             first_row += n_rows
         self._rows = self._tasks.submit(calls)
         self._tasks.wait(self._rows)
+        self._of_parts = []
 
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
         """The task that makes what else there is of some rows, on these workers."""
@@ -149,6 +163,12 @@ class PlacedBlocks:
         room = self._tasks.room()
         most = BLOCK_BYTES if room is None else min(BLOCK_BYTES, int(BLOCK_SHARE * room))
         return max(1, min(most // per_row, even))
+
+    def _rows_there(self, rows: slice) -> list[Any]:
+        """What belongs to the partitions of a block, as tasks."""
+        ends = np.cumsum(self._parts.lengths)
+        first, last = np.searchsorted(ends, (rows.start, rows.stop - 1), side="right")
+        return self._of_parts[first : last + 1]
 
     def _sent_rows(self, values: Any, rows: slice) -> list[Any]:
         """What belongs to some rows, as tasks that hold a few megabytes each."""

@@ -46,6 +46,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
+import dask
+
 import dtrees
 from dtrees.exceptions import ClusterError, NoAnswerError, WorkerLostError
 from dtrees.parallel.client import (
@@ -600,11 +602,19 @@ class Tasks:
             return futures
 
         self.workers()
-        span = sys.modules["distributed"].span
-        with span("dtrees.fit"):  # not while collections are made: data frames warn of annotations
+        with self.span():  # not while collections are made: data frames warn of annotations
             futures = one_kind_at_a_time(tasks, submit)
         self.wait(futures)
         return futures
+
+    @contextmanager
+    def span(self) -> Iterator[None]:
+        """What is held together: the scheduler remembers each span, but not one inside another."""
+        if "span" in dask.get_annotations():
+            yield
+            return
+        with sys.modules["distributed"].span("dtrees.fit"):
+            yield
 
     def as_argument(self, held: Any) -> Any:
         """A future as an argument of other tasks: it is one."""

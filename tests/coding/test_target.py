@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from dtrees import DecisionTreeClassifier
 from dtrees.coding import Target
-from dtrees.coding.target import balanced_fractions, balanced_multipliers
+from dtrees.coding.target import (
+    CLASS_BITS,
+    balanced_multipliers,
+    exact_bincount,
+    fixed_point_weights,
+)
 from dtrees.exceptions import StatisticsOverflowError
 
 rng = np.random.default_rng(2)
@@ -314,7 +319,9 @@ def test_balanced_weights_and_fractions_share_the_bits(w, seed, spare_bits):
     rng = np.random.default_rng(seed)
     classes, y = np.unique(rng.integers(0, rng.integers(1, 5), len(w)), return_inverse=True)
     K = len(classes)
-    (rows, unit), (multiplier, class_unit) = balanced_fractions(w, y, K, spare_bits)
+    rows, unit = fixed_point_weights(w, spare_bits + CLASS_BITS)
+    totals = exact_bincount(y, rows, K).tolist()
+    multiplier, class_unit = balanced_multipliers(totals, spare_bits)
     assert np.abs(np.ldexp(rows, -unit) - w).max() <= np.sum(w) * 2.0 ** (spare_bits - 40)
     total = np.bincount(y, w)
     per_class = np.ldexp(multiplier, -class_unit)

@@ -31,6 +31,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees._random import (
     BOOTSTRAP,
     PASTING,
@@ -40,7 +41,8 @@ from dtrees._random import (
     keyed_largest,
     keyed_sample,
 )
-from dtrees.coding.target import Target, exact_bincount
+from dtrees.coding.coded import digest_of_arrays
+from dtrees.coding.target import MeansElsewhere, Target, exact_bincount
 
 MOST_BITS, LEAST_BITS = 12, 10  # sets that are looked at together
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
@@ -375,26 +377,63 @@ class Bags:
     seed: int
     rate: float  # mean of the number of times, in (0, 1]; 1 is the size of a bootstrap
     # uint64 (n_rows,): key of every row. Rows with one key (a group) are in a bag together and
-    # equally often, if they weigh the same.
-    row_id: np.ndarray
+    # equally often, if they weigh the same. A number of rows: their numbers are their keys.
+    keys: np.ndarray | int
     # float64 (n_rows,): how often a row is in a bag of rate 1, where rows have weights; see
-    # `counts_of_bag`
-    means: np.ndarray | None = None
+    # `counts_of_bag`. Or what is known of them, where rows are elsewhere.
+    means: Any = None
     # keys in a bag and keys in all, which are 0, 1, ...: drawn without replacement; None: with it
     pasted: tuple[int, int] | None = None
+
+    @cached_property
+    def row_id(self) -> np.ndarray:
+        """Key of every row, uint64 (n_rows,)."""
+        if isinstance(self.keys, int):
+            return np.arange(self.keys, dtype=np.uint64)
+        return self.keys
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are drawn from."""
+        return self.keys if isinstance(self.keys, int) else len(self.keys)
 
     @property
     def by_row(self) -> bool:
         """True if the keys are the numbers of the rows."""
-        return bool((self.row_id == np.arange(len(self.row_id), dtype=np.uint64)).all())
+        if isinstance(self.keys, int):
+            return True
+        return bool((self.keys == np.arange(self.n_rows, dtype=np.uint64)).all())
 
     def digest(self) -> str:
         """A name of the bags of all trees: equal bags have equal names."""
-        keys = hashlib.blake2b(np.ascontiguousarray(self.row_id).data, digest_size=16)
-        if self.means is not None:
-            keys.update(np.ascontiguousarray(self.means).data)
+        means, found = self.means, self._hash_of_keys()
+        if isinstance(means, np.ndarray):
+            means = MeansElsewhere(0.0, digest_of_arrays([means]))
+        if means is not None:
+            found.update(means.sum_of_digests.to_bytes(8, "little"))
+        return self._named(found)
+
+    def is_called(self, name: Any) -> bool:
+        """Whether the bags have this name, or had it in former versions."""
+        if self.digest() == name:
+            return True
+        found = self._hash_of_keys()
+        if isinstance(self.means, np.ndarray):
+            found.update(np.ascontiguousarray(self.means).data)
+        return self._named(found) == name
+
+    def _hash_of_keys(self) -> Any:
+        found = hashlib.blake2b(digest_size=16)
+        for first in range(0, self.n_rows, BLOCK_ROWS):  # which may be numbers
+            last = min(first + BLOCK_ROWS, self.n_rows)
+            own = np.arange(first, last, dtype=np.uint64)
+            own = own if isinstance(self.keys, int) else self.keys[first:last]
+            found.update(np.ascontiguousarray(own).data)
+        return found
+
+    def _named(self, found: Any) -> str:
         drawn = self.rate.hex() if self.pasted is None else f"{self.pasted[0]}/{self.pasted[1]}"
-        return f"{self.seed} {drawn} {len(self.row_id)} {keys.hexdigest()}"
+        return f"{self.seed} {drawn} {self.n_rows} {found.hexdigest()}"
 
     @classmethod
     def of_digest(
@@ -405,13 +444,13 @@ class Bags:
         Raises ValueError where these are not the keys and means of bags of this name.
         """
         seed, drawn, n_rows, _ = digest.split()
-        keys = np.arange(int(n_rows), dtype=np.uint64) if row_id is None else row_id
+        keys = int(n_rows) if row_id is None else row_id
         if "/" in drawn:
             size, n_keys = map(int, drawn.split("/"))
             found = cls(int(seed), size / n_keys, keys, means, (size, n_keys))
         else:
             found = cls(int(seed), float.fromhex(drawn), keys, means)
-        if found.digest() != digest:
+        if not found.is_called(digest):
             raise ValueError("The keys or weights of the rows are not those of these bags.")
         return found
 

@@ -1,0 +1,218 @@
+"""What belongs to the rows of a Dask collection and stays where it is: y, weights and the like.
+
+Where the codes of a table stay on the workers, so does whatever has a value for each row. The
+client knows no more of it than what parts say of themselves: classes, ranges, sums. From these it
+finds what all rows have in common (`dtrees.coding.target.TargetUnits`). Each block then makes its
+own from the user's graph::
+
+    partitions of X      |    0..99    |       100..249       |
+    those of y           |  0..79  |   80..159   |  160..249  |
+    pieces               |  0..79 80..99 | 100..159  160..249 |
+
+    workers   pieces ──▶ classes, sums ──┐          pieces ──▶ target of a partition ──▶ block
+    client                               └──▶ units ──┘
+
+It does not matter how these columns are cut. One that is in memory here is sent in pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import dask
+import numpy as np
+from dask.delayed import Delayed
+
+from dtrees.coding.tables import row_values
+from dtrees.parallel.client import limits_of, scheduler_of
+from dtrees.parallel.executors import Executor, run_with_retries
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.lazy_collections import is_lazy
+from dtrees.parallel.partitions import (
+    PartitionedTable,
+    admitted,
+    check_lengths,
+    counts_of_rows,
+    delayed_parts,
+    known_lengths,
+)
+from dtrees.parallel.regimes import choose_regime
+
+CODE_BYTES = 4  # of a cell, at most
+
+T = TypeVar("T")
+
+
+def admitted_where_they_are(
+    X: Any, columns: Mapping[str, Any], stats: FitStatistics, regime: str | None
+) -> tuple[Any, ...]:
+    """As `admitted`; but collections stay what they are where the codes of `X` may stay, too.
+
+    `regime` is what the estimator asks for. The first of the columns is a target: where that is in
+    memory, so are the others.
+    """
+    y = next(iter(columns.values()))
+    lazy = [value for value in columns.values() if is_lazy(value)]
+    are_columns = all(
+        getattr(each, "ndim", None) in (1, 2) and not isinstance(each, Delayed) for each in lazy
+    )
+    if not (is_lazy(X) and is_lazy(y) and are_columns and y.ndim == 1 and _may_stay(X, regime)):
+        return admitted(X, columns, stats)
+    (table,) = admitted(X, {}, stats)
+    if _may_stay(table.collection, regime, CODE_BYTES * table.n_rows * table.n_columns):
+        check_lengths(table.n_rows, columns)
+        return (
+            table,
+            *(value if is_lazy(value) else row_values(value) for value in columns.values()),
+        )
+    return (table, *admitted(None, columns, stats)[1:])
+
+
+def _may_stay(X: Any, regime: str | None, n_bytes: int = 2**62) -> bool:
+    """Whether codes of so many bytes stay on the workers of a cluster."""
+    _, client = scheduler_of([X])
+    if client is None:
+        return False
+    room = min(filter(None, limits_of(client).values()), default=None)
+    choice = choose_regime(regime, n_bytes=n_bytes, room=room)
+    return choice.regime == "partitioned" and choice.on_cluster
+
+
+Pieces = list[tuple[Any, int, int]]  # parts of a column, of each the first row and the last one
+
+
+@dataclass(frozen=True, eq=False)
+class RowColumns:
+    """Values of the rows of a table, cut as its partitions are.
+
+    Attributes
+    ----------
+    table : PartitionedTable
+    pieces : list of list of Pieces
+        Of each partition that has rows, and each column; none where there is no such column.
+    firsts : list of int
+        Number of the first row of each of these partitions.
+    """
+
+    table: PartitionedTable
+    pieces: list[list[Pieces]]
+    firsts: list[int]
+
+    @classmethod
+    def of(
+        cls, table: PartitionedTable, columns: Mapping[str, Any], stats: FitStatistics
+    ) -> RowColumns:
+        """Those of a table, collections or in memory; None: there is no such column.
+
+        ValueError: one has another length than the table.
+        """
+
+        def counted(executor: Executor) -> list[list[int]]:
+            tasks = [counts_of_rows(each) for each in uncounted]
+            found = iter(executor.fetch(executor.hold([one for of in tasks for one in of])))
+            return [[next(found) for _ in of] for of in tasks]
+
+        columns = {
+            name: value.rechunk({1: -1}) if getattr(value, "numblocks", ())[1:] > (1,) else value
+            for name, value in columns.items()
+        }
+        lazy = [value for value in columns.values() if is_lazy(value)]
+        uncounted = [each for each in lazy if known_lengths(each) is None]
+        counts = iter(run_with_retries(uncounted, counted, stats) if uncounted else [])
+        rows = [(first, first + length) for _, first, length in table.parts()]
+        cuts: list[list[Pieces]] = []
+        for name, value in columns.items():
+            if value is None:
+                cuts.append([[] for _ in rows])
+                continue
+            if is_lazy(value):
+                known = known_lengths(value)
+                lengths = next(counts) if known is None else known.tolist()
+                parts = delayed_parts(value)
+            else:
+                parts = [np.asarray(value)]
+                lengths = [len(parts[0])]
+            check_lengths(table.n_rows, {name: range(sum(lengths))})
+            cuts.append(_cut(parts, np.cumsum(lengths), rows))
+        return cls(table, list(map(list, zip(*cuts, strict=True))), [first for first, _ in rows])
+
+    def each(self, function: Callable[..., Any], name: str) -> list[Any]:
+        """What a function makes of the columns of each partition, and the number of its first row.
+
+        Tasks of Dask, made anew with each call; None in place of a column that there is not.
+        """
+        make = dask.delayed(partial(_of_pieces, function), pure=False)
+        key = f"{name}-{uuid4().hex}"
+        pairs = zip(self.pieces, self.firsts, strict=True)
+        return [make(*pair, dask_key_name=(key, i)) for i, pair in enumerate(pairs)]
+
+    def asked(
+        self,
+        function: Callable[..., Any],
+        work: Callable[[Callable[..., list[Any]]], T],
+        stats: FitStatistics,
+    ) -> T:
+        """Do work that asks parts, which are what a function makes of the columns.
+
+        `work` gets a function of a function of a part, and of its other arguments: what that says
+        of each part, which is small. Raises what tasks raise, and ClusterError as
+        `run_with_retries`.
+        """
+
+        def in_session(executor: Executor) -> T:
+            held = executor.hold(self.each(function, "rows-of-part"))
+            args = [executor.as_argument(each) for each in held]
+
+            def ask(call: Callable[..., Any], *arguments: Any) -> list[Any]:
+                say = dask.delayed(partial(_said, call, arguments), pure=False)
+                key = f"ask-rows-{uuid4().hex}"
+                tasks = [say(each, dask_key_name=(key, i)) for i, each in enumerate(args)]
+                return executor.fetch(executor.hold(tasks))
+
+            with executor.span():
+                return work(ask)
+
+        return run_with_retries([self.table.collection], in_session, stats)
+
+
+def _cut(parts: Sequence[Any], ends: np.ndarray, rows: Sequence[tuple[int, int]]) -> list[Pieces]:
+    """The pieces of some rows, first to last, of parts of a column that end at these rows."""
+    found = []
+    for first, last in rows:
+        pieces: Pieces = []
+        place, at = int(np.searchsorted(ends, first, side="right")), first
+        while at < last:
+            start = int(ends[place - 1]) if place > 0 else 0
+            stop = min(int(ends[place]), last)
+            part = parts[place]
+            if isinstance(part, np.ndarray):  # what is sent is the piece
+                pieces.append((part[at:stop], 0, stop - at))
+            elif stop > at:
+                pieces.append((part, at - start, stop - start))
+            place, at = place + 1, stop
+        found.append(pieces)
+    return found
+
+
+def _of_pieces(function: Callable[..., Any], columns: Sequence[Pieces], first_row: int) -> Any:
+    return function(*map(_joined, columns), first_row)
+
+
+def _joined(pieces: Pieces) -> Any:
+    """A column from its pieces; None: there is none."""
+    found = []
+    for part, first, last in pieces:
+        if len(part) > last - first:
+            part = part.iloc[first:last] if hasattr(part, "iloc") else part[first:last]
+        found.append(row_values(part))
+    if len(found) < 2:
+        return found[0] if found else None
+    return np.concatenate([np.asarray(each) for each in found])
+
+
+def _said(call: Callable[..., Any], arguments: Sequence[Any], part: Any) -> Any:
+    return call(part, *arguments)
