@@ -1,8 +1,8 @@
 """Tables that are Dask collections: what is known of them, and what belongs to their rows.
 
     X              array or data frame, cut into partitions of rows; it stays where it is
-    y, weights,    one value per row: they are fetched, and stand in the order of the rows
-    groups
+    y, weights,    one value per row: they are fetched, and stand in the order of the rows; or they
+    groups         stay, too (`dtrees.parallel.row_columns`)
 
 Everything is told apart by the number of a row. So it does not matter how y is cut into partitions,
 or whether it is an array and X a data frame. Only the numbers of rows have to be equal, as for

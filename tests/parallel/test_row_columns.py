@@ -1,0 +1,283 @@
+"""Columns of collections that stay where their rows are: the models of tables in memory."""
+
+import tracemalloc
+from itertools import pairwise
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client
+
+from dtrees import (
+    DecisionTreeClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from dtrees.coding.target import GivenRows, Target, TargetUnits
+from tests.parallel.clusters import connect, digest, ours
+
+pd = pytest.importorskip("pandas")
+dd = pytest.importorskip("dask.dataframe")
+
+N = 900
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 4)).round(2)
+CLASSES = (X[:, 0] + RNG.normal(size=N) > 0) * 2 + (X[:, 1] > 0)
+NUMBERS = X[:, 0] * 3 + RNG.normal(size=N)
+WEIGHTS = {
+    "none": None,
+    "whole": RNG.integers(0, 4, N),
+    "ones": np.ones(N),
+    "fractions": RNG.random(N) * 3,
+    "far apart": 2.0 ** RNG.integers(-30, 30, N),
+}
+TARGETS = {
+    "classes": CLASSES,
+    "words": np.array(["a", "bb", "ccc", "d"])[CLASSES],
+    "objects": np.array(["a", "bb", "ccc", "d"], dtype=object)[CLASSES],
+    "sorted": np.sort(CLASSES),  # parts lack classes
+    "flags": CLASSES > 1,
+    "numbers": NUMBERS,
+    "large numbers": NUMBERS * 1e80,
+    "whole numbers": CLASSES * 1000,
+}
+CUTS = {"alike": 100, "others": 77, "one": N, "uneven": (0, 1, 299, 0, 600)}
+
+
+@pytest.fixture(scope="module")
+def two():
+    """A client of two workers in this process."""
+    with connect(2, 1, False) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def lazy(values, cut="others"):
+    """A collection of some values; None: none."""
+    if values is None:
+        return None
+    chunks = CUTS[cut] if isinstance(CUTS[cut], int) else (CUTS[cut],)
+    return da.from_array(values, chunks=chunks)
+
+
+def table(values=X):
+    return da.from_array(values, chunks=(100, -1))
+
+
+class TestTargets:
+    @pytest.mark.parametrize("drawn", [False, True])
+    @pytest.mark.parametrize("weight", WEIGHTS)
+    @pytest.mark.parametrize("name", TARGETS)
+    def test_parts_have_the_integers_of_the_whole(self, name, weight, drawn):
+        y, w = TARGETS[name], WEIGHTS[weight]
+        is_of_classes = "numbers" not in name
+        made, units_of = Target.regression, TargetUnits.of_numbers
+        ways = [{"drawn": drawn, "spare_bits": 5}]
+        if is_of_classes:
+            made, units_of = Target.classification, TargetUnits.of_classes
+            labels = np.unique(y).tolist()
+            ways += [{**ways[0], "class_weight": each} for each in ("balanced", {labels[0]: 2.5})]
+        for how in ways:
+            whole = made(y, w, **how)
+            parts = parts_of(y, w, is_of_classes)
+
+            def ask(function, *arguments, parts=parts):
+                return [function(part, *arguments) for part in parts]
+
+            units = units_of(ask, **how)
+            targets = [units.target(part) for part in parts]
+            assert_same(Target.stack(targets), whole)
+            spread = units.elsewhere(ask, list)
+            assert (spread.n_rows, spread.n_live) == (whole.n_rows, whole.n_live)
+            assert spread.total_weight == whole.total_weight
+            assert spread.facts().keys() == whole.facts().keys()
+            assert spread.facts()["rows"] == whole.facts()["rows"]
+            if whole.means is not None:
+                assert spread.means.max() == whole.means.max()
+
+
+def parts_of(y, w, of_classes):
+    """Rows in parts of many sizes."""
+    ends = [0, 1, 300, 301, 800, N]
+    return [
+        GivenRows.of(y[a:b], None if w is None else w[a:b], of_classes, a)
+        for a, b in pairwise(ends)
+    ]
+
+
+def assert_same(one, other):
+    for name, value in vars(other).items():
+        found = getattr(one, name)
+        assert type(found) is type(value), name
+        if isinstance(value, np.ndarray):
+            assert found.dtype == value.dtype, name
+            np.testing.assert_array_equal(found, value, err_msg=name)
+        else:
+            assert found == value, name
+
+
+FORESTS = {
+    "classes": (RandomForestClassifier, {}),
+    "words": (RandomForestClassifier, {"class_weight": "balanced", "max_bins": 16}),
+    "numbers": (RandomForestRegressor, {"max_bins": 16}),
+    "random splits": (ExtraTreesRegressor, {"min_weight_fraction_leaf": 0.01}),
+    "positive": (RandomForestRegressor, {"criterion": "poisson", "min_samples_leaf": 0.01}),
+}
+
+
+def forest_of(name, **parameters):
+    kind, how = FORESTS[name]
+    y = TARGETS.get(name, NUMBERS)
+    y = np.abs(y) if name == "positive" else y
+    return kind(3, max_depth=5, random_state=1, **how, **parameters), y
+
+
+class TestForests:
+    @pytest.mark.parametrize(
+        ("cut", "weight"),
+        [("alike", "none"), ("others", "fractions"), ("one", "whole"), ("uneven", "fractions")],
+    )
+    @pytest.mark.parametrize("name", FORESTS)
+    def test_are_those_of_the_table_in_memory(self, name, cut, weight, two):
+        alone, y = forest_of(name)
+        alone.fit(X, y, WEIGHTS[weight])
+        spread, _ = forest_of(name, regime="partitioned")
+        with two.as_current():
+            spread.fit(table(), lazy(y, cut), lazy(WEIGHTS[weight]))
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+        assert spread._fit_bags == alone._fit_bags
+        if hasattr(alone, "classes_"):
+            assert spread.classes_.dtype == alone.classes_.dtype
+            assert spread.classes_.tolist() == alone.classes_.tolist()
+        assert ours(two) == []
+
+    def test_of_series_and_weights_in_memory(self, two):
+        alone, y = forest_of("words")
+        alone.fit(X, y, WEIGHTS["fractions"])
+        spread, _ = forest_of("words", regime="partitioned")
+        series = dd.from_pandas(pd.Series(y), npartitions=4)
+        with two.as_current():
+            spread.fit(table(), series, pd.Series(WEIGHTS["fractions"]))
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+
+    def test_of_groups_and_scores_out_of_bags(self, two):
+        groups = np.arange(N) // 3
+        alone, y = forest_of("classes", oob_score=True)
+        alone.set_params(n_estimators=20)
+        alone.fit(X, y, bootstrap_groups=groups)
+        spread, _ = forest_of("classes", oob_score=True, regime="partitioned")
+        spread.set_params(n_estimators=20)
+        with two.as_current():
+            spread.fit(table(), lazy(y), bootstrap_groups=lazy(groups))
+            assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+            assert spread.oob_score_ == alone.oob_score_
+            spread.set_params(oob_score=False).fit(table(), lazy(y), bootstrap_groups=lazy(groups))
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+
+    def test_where_codes_may_stay_and_do_not(self, two, monkeypatch):
+        """Before they are coded it is not known that they are bytes."""
+        limits = dict.fromkeys(two.nthreads(), 2**62)
+        monkeypatch.setattr("dtrees.parallel.row_columns.limits_of", lambda client: limits)
+        monkeypatch.setattr("dtrees.parallel.row_columns.CODE_BYTES", 2**60)
+        alone, y = forest_of("words")
+        alone.fit(X, y)
+        spread, _ = forest_of("words")
+        with two.as_current():
+            spread.fit(table(), lazy(y))
+        assert spread.fit_report_["regime"] == "replicated"
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+
+    def test_go_on_from_a_checkpoint_of_another_regime(self, two, tmp_path):
+        spread, y = forest_of("numbers", regime="partitioned")
+        with two.as_current():
+            spread.fit(table(), lazy(y), lazy(WEIGHTS["whole"]), checkpoint=tmp_path)
+        alone, _ = forest_of("numbers")
+        alone.set_params(n_estimators=4).fit(X, y, WEIGHTS["whole"], checkpoint=tmp_path)
+        assert digest(alone.forest_.trees[:3]) == digest(spread.forest_.trees)
+
+    def test_of_single_trees(self, two):
+        alone = DecisionTreeClassifier(max_depth=4).fit(X, CLASSES)
+        with two.as_current(), dask.config.set({"dtrees.regime": "partitioned"}):
+            spread = DecisionTreeClassifier(max_depth=4).fit(table(), lazy(CLASSES))
+        assert digest([spread.tree_.model]) == digest([alone.tree_.model])
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("y", "weight", "words"),
+        [
+            (NUMBERS[1:], None, "X has 900 rows, y has 899 values"),
+            (NUMBERS, np.ones(3), "X has 900 rows, sample_weight has 3 values"),
+            (np.where(np.arange(N) == 555, np.nan, NUMBERS), None, r"y contains NaN. \(row 555\)"),
+            (NUMBERS, np.where(np.arange(N) == 777, -1.0, 1.0), "got -1 in row 777"),
+            (NUMBERS, np.zeros(N), "zero for every row"),
+            (-np.abs(NUMBERS), None, "negative which is not allowed for Poisson"),
+            (np.zeros(N), None, "Sum of y is not positive"),
+        ],
+    )
+    def test_are_those_of_arrays(self, y, weight, words, two):
+        model = RandomForestRegressor(1, criterion="poisson", regime="partitioned")
+        y = np.abs(y) if "negative which" not in words else y
+        with two.as_current(), pytest.raises(ValueError, match=words):
+            model.fit(table(), lazy(y, "one"), lazy(weight, "one"))
+        assert ours(two) == []
+
+
+def block(kind, n_rows, block_info=None):
+    """Some rows of a large table: what they hold depends on their numbers only."""
+    first = n_rows * block_info[None]["chunk-location"][0]
+    numbers = np.arange(first, first + n_rows, dtype=np.uint64)[:, np.newaxis]
+    words = (numbers * np.uint64(4) + np.arange(4, dtype=np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    uniform = np.ldexp((words >> np.uint64(11)).astype(np.float64), -53)
+    found = {
+        "X": uniform[:, :2].round(2),
+        "classes": (uniform[:, 0] + uniform[:, 2] > 1).astype(np.int64),
+        "numbers": uniform[:, 0] + uniform[:, 2],
+        "weights": 1 + uniform[:, 3],
+    }
+    return found[kind]
+
+
+def large(kind, n_rows, n_parts=20):
+    """A collection of a large table."""
+    chunks = ((n_rows // n_parts,) * n_parts, *([(2,)] if kind == "X" else []))
+    n = n_rows // n_parts
+    dtype = np.int64 if kind == "classes" else np.float64
+    meta = np.empty((0,) * len(chunks), dtype=dtype)
+    return da.map_blocks(block, kind, n, chunks=chunks, dtype=dtype, meta=meta)
+
+
+LARGE = {
+    "forest of classes": lambda n: RandomForestClassifier(
+        2, max_depth=3, random_state=0, max_bins=64, regime="partitioned"
+    ).fit(large("X", n), large("classes", n), large("weights", n)),
+    "forest of numbers": lambda n: RandomForestRegressor(
+        2, max_depth=3, random_state=0, max_bins=64, regime="partitioned"
+    ).fit(large("X", n), large("numbers", n), large("weights", n)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "n_rows"),
+    [
+        ("forest of classes", 10**6),
+        *(pytest.param(name, 10**7, marks=pytest.mark.long) for name in LARGE),
+    ],
+)
+def test_nothing_of_the_length_of_the_table_is_here(name, n_rows, processes):
+    """Neither in the client nor in the scheduler, which are in this process."""
+    peaks = []
+    with processes.as_current():
+        LARGE[name](n_rows // 100)  # what is imported stays
+        tracemalloc.start()
+        try:
+            for n in (n_rows // 10, n_rows):
+                before, _ = tracemalloc.get_traced_memory()
+                tracemalloc.reset_peak()
+                LARGE[name](n)
+                peaks.append(tracemalloc.get_traced_memory()[1] - before)
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] < peaks[0] + n_rows, peaks  # a byte a row, where a column has eight
