@@ -108,7 +108,7 @@ cdef class RowDerivatives:
         cdef uint64_t[:, ::1] of_packed
         cdef const uint32_t[::1] of_chosen
         cdef int64_t n_stretches
-        assert len(y) > 0 and (chosen is None or len(chosen) > 0)
+        assert len(y) > 0
         self.team = team
         self.n_rows = len(y)
         self.n_values = len(initial)
@@ -135,10 +135,11 @@ cdef class RowDerivatives:
             self.rows.weight = &of_weight[0]
         if chosen is not None:
             of_chosen = chosen
-            assert of_chosen[of_chosen.shape[0] - 1] < self.n_rows
-            self.rows.chosen = &of_chosen[0]
             self.rows.n_chosen = of_chosen.shape[0]
-        n_stretches = (self.rows.n_chosen + STRETCH - 1) // STRETCH
+            if self.rows.n_chosen > 0:  # a member may have none
+                assert of_chosen[of_chosen.shape[0] - 1] < self.n_rows
+                self.rows.chosen = &of_chosen[0]
+        n_stretches = max(1, (self.rows.n_chosen + STRETCH - 1) // STRETCH)
         self.sums = np.zeros((n_stretches, 2 * self.n_values), dtype=np.int64)
         self.of_stretch = np.zeros((n_stretches, 2))
         self.largest = 0.0, 0.0
@@ -150,8 +151,9 @@ cdef class RowDerivatives:
         assert gradient.shape[1] == hessian.shape[1] == self.rows.n_chosen
         self.rows.n_given = self.rows.n_chosen
         self.given = gradient, hessian
-        self.rows.gradient = &gradient[0, 0]
-        self.rows.hessian = &hessian[0, 0]
+        if self.rows.n_chosen > 0:
+            self.rows.gradient = &gradient[0, 0]
+            self.rows.hessian = &hessian[0, 0]
 
     def bound(self, double level):
         """Bound the gradients of Huber's loss."""

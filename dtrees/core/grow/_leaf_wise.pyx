@@ -173,10 +173,10 @@ cdef class LeafWiseGrower:
         self.team = team
         self.chosen = chosen
         self.squares = squares
-        if chosen is not None:
-            self.first_chosen = &chosen[0]
         self.n_rows = blocks.n_rows if chosen is None else chosen.shape[0]
-        assert chosen is None or 0 < self.n_rows and chosen[self.n_rows - 1] < blocks.n_rows
+        if chosen is not None and self.n_rows > 0:  # a member may have none
+            assert chosen[self.n_rows - 1] < blocks.n_rows
+            self.first_chosen = &chosen[0]
         self.most_leaves = UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
         self.open_leaves.by_gain = rules.max_leaf_nodes is not None
         self.alive = bind_rules(&self.params, blocks, rules, shift)
@@ -579,7 +579,11 @@ cdef class LeafWiseGrower:
             found.most = min(<int64_t>AT_ONCE, self.most_leaves - self.n_taken - 1)
         for i in range(self.open_leaves.n if self.open_leaves.by_gain and found.most > 1
                        else min(<int64_t>found.most, self.open_leaves.n)):
-            self.add_likeliest(&found, self.open_leaves.leaves[i], INFINITY)
+            if self.open_leaves.by_gain:
+                self.add_likeliest(&found, self.open_leaves.leaves[i], INFINITY)
+            elif self.leaves[self.open_leaves.leaves[i]].left == 0:
+                found.leaves[found.n] = self.open_leaves.leaves[i]
+                found.n += 1
         for i in range(found.n):
             if not self.split(found.leaves[i], some + n):
                 return False
@@ -682,7 +686,7 @@ cdef class LeafWiseGrower:
                 self.store.rows[i] = <uint32_t>i
         if self.most_leaves < 2 or not self.can_split(&self.leaves[0].node):
             return True
-        self.store.is_whole = self.first_chosen == NULL and self.n_drawn == self.n_rows
+        self.store.is_whole = self.chosen is None and self.n_drawn == self.n_rows
         if not self.search_children(&root, 1):
             return False
         self.store.is_whole = False

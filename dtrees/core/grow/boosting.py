@@ -241,7 +241,7 @@ class Booster:
         if own is not None:
             assert rows.weight is not None
             is_broken = float((own != np.rint(own)).any())
-            heaviest, is_broken = self._largest(float(own.max()), is_broken)
+            heaviest, is_broken = self._largest(float(own.max(initial=0)), is_broken)
             are_counts = heaviest <= PLAIN_WEIGHT and not is_broken
             units = rows.weight[chosen].astype(np.float64).astype(np.int64)
             total = self._sum(int(units.sum()))

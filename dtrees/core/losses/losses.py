@@ -512,7 +512,8 @@ class OwnLoss:
 
         `largest_of` says what those of all rows are, where these are some.
         """
-        largest = largest_of(float(np.abs(gradient).max()), float(hessian.max()))
+        own = float(np.abs(gradient).max(initial=0)), float(hessian.max(initial=0))
+        largest = largest_of(*own)
         if not math.isfinite(max(largest) * weight):
             raise ValueError(f"Derivatives of {self.name} times the weights are infinite.")
         return replace(self, largest_gradient=largest[0], largest_hessian=largest[1])

@@ -434,7 +434,7 @@ OF_MEMBERS = {
     n_members=st.integers(1, 4),
     loss=st.sampled_from(sorted(LOSSES)),
     rules=st.sampled_from(sorted(OF_MEMBERS)),
-    weight=st.sampled_from([None, "counts", "fractions", "zeros"]),
+    weight=st.sampled_from([None, "counts", "fractions", "zeros", "of one"]),
     kind=st.sampled_from(["columns", "many categories", "sparse", "indicators"]),
 )
 @settings(max_examples=50)
@@ -464,8 +464,7 @@ def test_rows_may_be_in_several_places(seed, n_members, loss, rules, weight, kin
     }
     owner = rng.integers(0, n_members, n)
     owner[:n_members] = np.arange(n_members)
-    for values in weights.values():
-        values[:n_members] = 1.0
+    weights["of one"] = np.where(owner == 0, weights["counts"], 0)  # the others have no row of it
     own = {"max_leaf_nodes": 8, "min_samples_leaf": 3, **LOSSES[loss], **OF_MEMBERS[rules]}
     if rules == "monotonic":
         own["monotonic_cst"] = np.arange(X.shape[1]) == 0 if loss != "three classes" else None
