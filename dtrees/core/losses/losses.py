@@ -335,7 +335,7 @@ def means(
         return np.array([mean_in_any_order(*each) for each in zip(values, units, strict=True)])
     weighted = [own * unit for own, unit in zip(values, units, strict=True)]
     above, below = np.split(sums_of_members(weighted + units, members), 2)
-    return above / below
+    return above / np.where(below == 0, 1.0, below)  # nodes that were split in vain have no row
 
 
 def _quantiles_of_all(
