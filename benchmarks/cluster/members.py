@@ -1,0 +1,170 @@
+"""What members tell each other, by their number: messages, bytes, tasks, processor time.
+
+Nothing is timed by the clock: counts are those of fits on clusters of 1 to 16 processes, which may
+share two cores. The scheduler has a process of its own, so that the processor time of the client is
+that of the client alone. A first fit imports and compiles what there is; the second one counts.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import dask
+import dask.array as da
+from distributed import Client, wait
+
+import dtrees
+from benchmarks import data
+from benchmarks.cases import Case, Scale, Survey, Table
+
+MEMBERS = (1, 2, 4, 8, 16)
+ROWS, COLUMNS, CHUNKS = 16_000, 30, 16
+ITERATIONS, TREES = 5, 8
+CLUSTER = """
+from distributed import LocalCluster
+with LocalCluster(
+    n_workers={n}, threads_per_worker=1, dashboard_address=None, memory_limit=None
+) as cluster:
+    print(cluster.scheduler_address, flush=True)
+    input()
+"""
+TABLE = Table(
+    (
+        "members, processes of one thread",
+        "members",
+        "rounds",
+        "messages a member and round",
+        "kB a member and round",
+        "tasks a member",
+        "client, s",
+        "scheduler, s",
+        "workers, s",
+        "against 1",
+    ),
+    f"{ROWS:,} × {COLUMNS}, two classes. Boosting: {ITERATIONS} iterations of 31 leaves; forest: "
+    f"{TREES} trees of depth 12, all nodes of more than 100 rows in rounds. Rounds are those in "
+    "which members exchange numbers. Seconds are of the processor. All processes share two cores, "
+    "and what an idle process of a worker does is in them, too.",
+)
+
+
+class Counts(NamedTuple):
+    """What a fit has taken.
+
+    Attributes
+    ----------
+    report : dict
+        Its ``fit_report_``.
+    tasks : int
+        Done by all workers.
+    client, scheduler, workers : float
+        Seconds of the processor.
+    """
+
+    report: dict[str, Any]
+    tasks: int
+    client: float
+    scheduler: float
+    workers: float
+
+
+@contextmanager
+def processes(n: int) -> Iterator[Client]:
+    """A cluster of processes of one thread each, whose scheduler has a process of its own."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", CLUSTER.format(n=n)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert child.stdout is not None
+        with Client(child.stdout.readline().strip()) as client:
+            client.wait_for_workers(n, timeout=300)
+            yield client
+    finally:
+        child.communicate("\n", timeout=60)
+
+
+def counted(client: Client, fit: Callable[[], Any]) -> Counts:
+    """What a fit takes, the second time."""
+
+    def of_worker(dask_worker: Any) -> tuple[float, int]:
+        import time
+
+        return time.process_time(), dask_worker.state.executed_count
+
+    def of_scheduler() -> float:
+        import time
+
+        return time.process_time()
+
+    def so_far() -> tuple[float, float, float, int]:
+        of_workers = client.run(of_worker).values()
+        spent, tasks = (sum(each) for each in zip(*of_workers, strict=True))
+        return client.run_on_scheduler(of_scheduler), spent, time.process_time(), int(tasks)
+
+    fit()
+    scheduler, workers, here, tasks = so_far()
+    report = fit().fit_report_
+    own = time.process_time() - here
+    then = so_far()
+    return Counts(report, then[3] - tasks, own, then[0] - scheduler, then[1] - workers)
+
+
+def models(scale: Scale) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """What is fitted, and with which settings."""
+    n_trees, n_iterations = (4, 4) if scale.quick else (TREES, ITERATIONS)
+    own: dict[str, Any] = {"regime": "partitioned", "random_state": 0}
+    boosted = dtrees.GradientBoostingClassifier(max_iter=n_iterations, early_stopping=False, **own)
+    forest = dtrees.RandomForestClassifier(n_trees, max_depth=12, **own)
+    return {"boosting": (boosted, {}), "forest": (forest, {"dtrees.gather-rows": 100})}
+
+
+def _lines(scale: Scale) -> Iterator[tuple[str, ...]]:
+    X, y = data.classification(scale.rows(ROWS))
+    rows = -(-len(X) // CHUNKS)
+    of_one: dict[str, float] = {}
+    for n in MEMBERS[: 2 if scale.quick else None]:
+        with processes(n) as client:
+            lazy = [da.from_array(X, chunks=(rows, -1)), da.from_array(y, chunks=(rows,))]
+            on_workers = client.persist(lazy)
+            wait(on_workers)
+            for name, (model, settings) in models(scale).items():
+                with dask.config.set(settings):
+                    found = counted(client, partial(model.fit, *on_workers))
+                yield line(name, n, found, of_one.setdefault(name, found.workers))
+
+
+def line(name: str, n: int, found: Counts, of_one: float) -> tuple[str, ...]:
+    """A line of the table."""
+    rounds, messages = found.report["rounds"], found.report.get("messages")
+    each = max(1, n * rounds)
+    return (
+        name,
+        str(n),
+        str(rounds),
+        "-" if messages is None else f"{messages / each:.2f}",
+        f"{found.report['bytes_moved'] / each / 1e3:.1f}",
+        f"{found.tasks / n:.1f}",
+        f"{found.client:.2f}",
+        f"{found.scheduler:.2f}",
+        f"{found.workers:.2f}",
+        f"{found.workers / of_one:.2f}",
+    )
+
+
+CASES = [
+    Case(
+        "members",
+        "partitioned",
+        "messages, bytes, tasks and processor time of 1 to 16 members",
+        lambda scale: Survey(TABLE, lambda: _lines(scale)),
+    )
+]
