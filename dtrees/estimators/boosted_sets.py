@@ -14,6 +14,7 @@ its codes, in columns and by row, which all models read in place.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -28,6 +29,7 @@ from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.predict.raw import raw_before
 from dtrees.estimators.boosted_start import CodedTable, sides_of, start_of
+from dtrees.estimators.boosted_stopping import Iterations
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets
@@ -133,24 +135,33 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         offset = offsets_of(offset, coded.n_rows, target.n_classes if target.n_classes > 2 else 1)
     common = CodedTable(table.X, values, codes.book, coded, seed, offset)
     models: list[Any] = [None] * sets.n_sets
-    has_missing = coded.missing_columns()
+    has_missing, stats, saved = coded.missing_columns(), codes.stats.continued(), None
+    if table.saved is not None:
+        about = codes.book, coded, target, seed
+        saved = table.saved.of_growth(plan.estimator, about, sets, stats, offset=offset)
 
     def fit(number: int, grow: Grow) -> Turns:
         model = clone(plan.estimator)
         try:
             own = _target_of(model, target, values, table.sample_weight, sets.rows(number))
             start = start_of(model, common, own, sides_of(model, values, own, seed))
-            trees = yield from grow(Model(start.rows, start.growing, start.watch))
+            watch: Any = start.watch
+            if saved is not None:
+                mine = saved.some([number])
+                watch = Iterations(model, start, [], (), coded, mine.trees()[0], mine)
+                start = watch.begin(start)
+            trees = yield from grow(Model(start.rows, start.growing, watch))
+            if saved is not None:
+                trees = watch.fit.trees
             model._learn(start.learned, trees, start.watch, has_missing)
-        except MemoryError:
+        except (MemoryError, OSError):  # of a checkpoint
             raise
         except Exception as error:  # of a fit: who asked for the models decides what it is worth
             model = error
         models[number] = model
 
-    stats = codes.stats.continued()
     stats.regime, stats.reason = place.regime, place.reason
-    with stats.phase("growth"):
+    with stats.phase("growth"), nullcontext() if saved is None else saved.saving():
         boost_together(
             coded,
             [partial(fit, number) for number in range(sets.n_sets)],

@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ import dtrees
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix, digest_of_rows
 from dtrees.coding.target import Target
+from dtrees.core.membership.resampling import Lacking, Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.criteria import Criterion
 from dtrees.estimators.fit_plan import FitPlan
@@ -58,12 +60,13 @@ IN_WORDS = {
     "codes": "the rows of X",
     "target": "y, or sample_weight",
     "bags": "the bags, which bootstrap, max_samples and bootstrap_groups say",
-    "start": "init_score, rows that are held out, trees of a warm start, or training sides of cv",
+    "start": "init_score, rows that are held out, or trees of a warm start",
+    "sides": "the training sides, which cv says",
 }
 SAID = ("dtrees", "asked", "estimator", "seed", "shape")  # whose values mean something to people
 FOLLOWS = {  # what differs anyway where something else does
     "seed": ("bags", "start"),
-    "shape": ("codebook", "codes", "target", "bags", "start"),
+    "shape": ("codebook", "codes", "target", "bags", "start", "sides"),
     "target": ("start",),
     **dict.fromkeys(("max_bins", "categorical_features", "handle_unknown"), ("codebook", "codes")),
     "class_weight": ("target",),
@@ -188,23 +191,69 @@ def saved_trees(
     if unfinished is not None:
         check_same(unfinished[1], mine, "The model")
         trees = list(unfinished[0])
-    found = series(checkpoint, mine, "trees", table[0])
+    if checkpoint is not None:
+        begin(checkpoint, mine)
+    found = series(checkpoint, "trees", table[0])
     found.units.extend((0, tree) for tree in trees[len(found.units) :])
     return found
 
 
-def series(
-    checkpoint: Checkpoint | None, mine: dict[str, Any], name: str, book: CodeBook
-) -> SavedTrees:
-    """A series of trees in a checkpoint of these facts, if there is one."""
-    if checkpoint is None:
-        return SavedTrees([])
+def begin(checkpoint: Checkpoint, mine: Mapping[str, Any]) -> None:
+    """Begin a checkpoint of these facts, or go on with it; ValueError: it is of another fit."""
     if checkpoint.facts is not None:
         check_same(checkpoint.facts, mine, f"The checkpoint {checkpoint.path!r}")
     checkpoint.begin(mine)
+
+
+def series(checkpoint: Checkpoint | None, name: str, book: CodeBook, n_sets: int = 1) -> SavedTrees:
+    """A series of trees of some sets in a checkpoint, if there is one."""
+    if checkpoint is None:
+        return SavedTrees([])
     units = checkpoint.units(name, lambda data, path: trees_of_bytes(data, path, book))
     logger.info("%d trees of %s are in %s", len(units), name, checkpoint.path)
-    return SavedTrees(units, checkpoint=checkpoint, name=name, encode=trees_to_bytes)
+    return SavedTrees(units, range(n_sets), checkpoint, name, trees_to_bytes)
+
+
+@dataclass(eq=False)
+class SavedGrowths:
+    """The trees of all growths of a validation or a search, in a checkpoint.
+
+    A growth has a series, whose name is a digest of what its trees are functions of. So it does not
+    matter which other growths there are, and in which order they come.
+
+    Attributes
+    ----------
+    checkpoint : Checkpoint
+    asked : str
+        What the growths are for, as facts have it.
+    estimator : object
+        What the user has given, whose parameters facts have.
+    sides : sequence of (array, array)
+        Splits of the rows.
+    """
+
+    checkpoint: Checkpoint
+    asked: str
+    estimator: Any
+    sides: Sequence[Any]
+    _has_begun: bool = field(default=False, init=False)
+
+    def of_growth(
+        self, estimator: Any, table: CodedTable, sets: Resampling, stats: FitStatistics, **more: Any
+    ) -> SavedTrees:
+        """Those of an estimator and some sets; `more` are numbers and arrays, as `start` of facts.
+
+        Raises ValueError where the checkpoint is of another fit, by the first growth.
+        """
+        learn(table, stats)
+        if not self._has_begun:
+            train = {str(number): np.asarray(each) for number, (each, _) in enumerate(self.sides)}
+            mine = facts_of(self.estimator, table, start=more or None, asked=self.asked)
+            begin(self.checkpoint, mine | {"sides": digest_of(train)})
+            self._has_begun = True
+        mix = sets.mix.cell if isinstance(sets.mix, Lacking) else sets.mix
+        mine = facts_of(estimator, table, start={"cells": sets.cells, "mix": mix, **more})
+        return series(self.checkpoint, digest_of(mine), table[0], sets.n_sets)
 
 
 def unfinished_fit(model: Any) -> Unfinished:

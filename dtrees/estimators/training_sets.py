@@ -29,6 +29,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Hashable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,6 +54,7 @@ from dtrees.estimators.boosted_sets import fit_boosted
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import Encoded, FitPlan, Training, rows_of
 from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.resume import SavedGrowths, seed_of
 from dtrees.parallel import (
     CodedPartitions,
     FitStatistics,
@@ -135,11 +137,16 @@ class TrainingTable:
     sample_weight: Any = None
     stats: FitStatistics = field(default_factory=FitStatistics)  # what has been done for it so far
     init_score: Any = None
+    saved: SavedGrowths | None = None
     told: set[str] = field(default_factory=set, init=False)  # what was logged of it
     _read: tuple[Table | PartitionedTable, np.ndarray] | None = field(default=None, init=False)
     _seed: int | None = field(default=None, init=False)  # of all fits without a random state
     _codes: dict[Hashable, tuple[Any, ...]] = field(default_factory=dict, init=False)
     _targets: dict[Hashable, Target] = field(default_factory=dict, init=False)
+
+    def saving(self) -> AbstractContextManager[None]:
+        """Save what has grown at the end of this block, the outermost one."""
+        return nullcontext() if self.saved is None else self.saved.checkpoint.saving()
 
     def coded(self, plan: FitPlan, run: LocalRunner) -> Codes:
         """What a fit to all rows grows from; made when it is asked for first.
@@ -149,7 +156,7 @@ class TrainingTable:
         """
         own, seed = plan.estimator, self._seed
         if seed is None or own.random_state is not None:
-            seed = plan.seed()
+            seed = seed_of(own, None if self.saved is None else self.saved.checkpoint)
             if own.random_state is None:
                 self._seed = seed
         if self._read is None:
@@ -228,10 +235,29 @@ def fit_table(
     if sets.n_sets > 1:
         stats.counts.update(dict.fromkeys(SHARED, 0))  # also where that is nothing
     training = Training(encoded, table.y, run, stats=stats)
+    if table.saved is not None:
+        saved = table.saved.of_growth(plan.estimator, encoded.table, sets, stats)
+        training = replace(training, saved=saved)
     if bar is not None:
         bar.expect(plan.n_trees * sets.n_sets)
         training = replace(training, advance=bar.advance)
-    models, groups = _grouped(plan, training, codes.values, table.sample_weight, sets)
+        there = [] if training.saved is None else training.saved.trees()
+        bar.advance(sum(min(len(trees), plan.n_trees) for trees in there))
+    with training.saving():
+        models = _models_of(plan, training, codes.values, table, sets)
+    for model in models:
+        if not isinstance(model, Exception):
+            model._fit_report = stats.report()
+    n_live = sets.totals(encoded.target.has_weight)
+    return FittedSets(models, encoded.book, encoded.target, codes.rows, y, n_live)
+
+
+def _models_of(
+    plan: FitPlan, training: Training, values: np.ndarray, table: TrainingTable, sets: Resampling
+) -> list[Any]:
+    """The models of sets, or the errors of their fits; `values` are the target as it was read."""
+    encoded = training.encoded
+    models, groups = _grouped(plan, training, values, table.sample_weight, sets)
     together = []
     for group in groups:  # with what is multiplied when sums are read
         own, weighs = sets.some(group.numbers), group.class_weights
@@ -239,19 +265,16 @@ def fit_table(
     if sets.n_sets > 1 and logger.isEnabledFor(logging.INFO):
         _tell_alone(plan, encoded, table, together, models)
     for group, own in together:
+        of_group = training.of_sets(group.numbers)
         if len(together) > 1 and own.n_sets == 1:
-            found = [_fitted(plan, training, own.target_of(0, group.target))]
+            found = [_fitted(plan, of_group, own.target_of(0, group.target))]
         else:
             common = replace(encoded, target=group.target)
-            with stats.phase("growth"):
-                found = plan.estimator._fit_sets(replace(training, encoded=common), own)
+            with training.stats.phase("growth"):
+                found = plan.estimator._fit_sets(replace(of_group, encoded=common), own)
         for number, model in zip(group.numbers, found, strict=True):
             models[number] = model
-    n_live = sets.totals(encoded.target.has_weight)
-    for model in models:
-        if not isinstance(model, Exception):
-            model._fit_report = stats.report()
-    return FittedSets(models, encoded.book, encoded.target, codes.rows, y, n_live)
+    return models
 
 
 def _grouped(
@@ -276,7 +299,7 @@ def _grouped(
             or own.means is not None
             or (own.class_multiplier is not None) != (weight == "balanced")
         ):
-            models[number] = _fitted(plan, training, own)
+            models[number] = _fitted(plan, training.of_sets([number]), own)
         else:  # what a row adds is a function of its weight, its y and the units
             key = tuple(getattr(own, unit) for unit in UNITS)
             if key in by_unit:

@@ -227,6 +227,7 @@ def boosting_curve(
     scoring: Any = "loss",
     groups: Any = None,
     params: Mapping[str, Any] | None = None,
+    checkpoint: Any = None,
 ) -> BoostingCurve:
     """Score a boosted model after each of its iterations, by cross-validation.
 
@@ -248,6 +249,8 @@ def boosting_curve(
     params : dict, default=None
         For the estimator's ``fit``: ``sample_weight`` and ``init_score``. Held-out rows count once,
         and begin with their ``init_score``.
+    checkpoint : str or path, default=None
+        As for `cross_validate`.
 
     Returns
     -------
@@ -281,7 +284,7 @@ def boosting_curve(
     True
     >>> model = curve.model(curve.one_standard_error)
     """
-    arguments = Arguments("boosting_curve", estimator, cv, groups, params)
+    arguments = Arguments("boosting_curve", estimator, cv, groups, params, checkpoint=checkpoint)
     return grown_curve(estimator, prepare_shared(arguments, X, y, boosted=True), scoring)
 
 

@@ -140,6 +140,7 @@ def cost_complexity_cv(
     cv: Any = 10,
     groups: Any = None,
     params: Mapping[str, Any] | None = None,
+    checkpoint: Any = None,
 ) -> CostComplexity:
     """Cross-validate every step of minimal cost-complexity pruning.
 
@@ -157,6 +158,8 @@ def cost_complexity_cv(
         For the splitter.
     params : dict, default=None
         For the estimator's ``fit``: ``sample_weight``. Held-out rows count once.
+    checkpoint : str or path, default=None
+        As for `cross_validate`.
 
     Returns
     -------
@@ -188,7 +191,9 @@ def cost_complexity_cv(
     >>> bool(tree.get_n_leaves() == path.n_leaves[path.one_standard_error_index])
     True
     """
-    arguments = Arguments("cost_complexity_cv", estimator, cv, groups, params)
+    arguments = Arguments(
+        "cost_complexity_cv", estimator, cv, groups, params, checkpoint=checkpoint
+    )
     work = prepare_shared(arguments, X, y, single=True)
     whole = clone(estimator).set_params(ccp_alpha=0.0)
     return path_of(whole, grow_splits(whole, work))

@@ -29,12 +29,15 @@ from dtrees._warnings import warn
 from dtrees.callbacks import Bar
 from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.coding.target import class_codes
+from dtrees.estimators.base import BaseModel
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.eval_sets import Whole
+from dtrees.estimators.resume import SavedGrowths
 from dtrees.estimators.training_sets import TrainingTable
 from dtrees.estimators.trees import BaseDecisionTree
 from dtrees.model_selection.folds import DrawnSplits, HashKFold, Split, Splits
 from dtrees.parallel import (
+    Checkpoint,
     FitStatistics,
     PartitionedTable,
     admitted,
@@ -172,6 +175,7 @@ class Arguments:
     y: Any = None
     reason: str | None = None  # why models are not grown together; None: they are
     stats: FitStatistics = field(default_factory=FitStatistics)
+    checkpoint: Any = None  # a folder for what has grown
 
     @property
     def sample_weight(self) -> Any:
@@ -181,8 +185,12 @@ class Arguments:
     def shared(self, bar: Bar | None = None, *, has_last: bool = True) -> SplitTable:
         """The table, read once, and its splits; there is no `reason` not to share them."""
         assert self.reason is None
-        start = (self.params or {}).get("init_score")
-        table = TrainingTable(self.X, self.y, self.sample_weight, self.stats, start)
+        start, saved = (self.params or {}).get("init_score"), None
+        if self.checkpoint is not None:
+            given: Any = self.estimator
+            base = given if isinstance(given, BaseModel) else given.estimator  # of a search
+            saved = SavedGrowths(Checkpoint(self.checkpoint), self.who, base, self.cv)
+        table = TrainingTable(self.X, self.y, self.sample_weight, self.stats, start, saved)
         return SplitTable(table, self.cv, bar=bar, has_last=has_last)
 
     def refuse_partitions(self) -> None:
@@ -294,7 +302,20 @@ def has_starts(params: Iterable[str] | None) -> bool:
 
 
 def refuse_starts(arguments: Arguments, reason: str | None) -> None:
-    """Refuse (ValueError) rows with ``init_score``, which scikit-learn would score without it."""
+    """Refuse (ValueError) rows with ``init_score``, which scikit-learn would score without it.
+
+    And checkpoints, of which its functions know nothing, or that all of its fits would have.
+    """
+    named = any(str(name).rpartition("__")[2] == "checkpoint" for name in arguments.params or ())
+    if named or arguments.checkpoint is not None:
+        why = "all fits would have the same one"
+        if not named:
+            why = f"models do not grow together: {reason}"
+        raise ValueError(
+            f"{arguments.who} has no checkpoint here, as {why}. Give checkpoint=... to "
+            f"{arguments.who} itself, of a tree, a forest or a boosted model; or fit a model to "
+            "each training side, with a checkpoint of its own."
+        )
     if has_starts(arguments.params):
         steps = getattr(arguments.estimator, "estimator", arguments.estimator)  # of a search
         is_pipeline = isinstance(steps, Pipeline)

@@ -99,7 +99,7 @@ class SharedSearch:
     verbose: int
 
     @checked(X=ARRAY, y=ROWS)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, *, checkpoint: Any = None, **params: Any) -> Self:
         """Search.
 
         Parameters
@@ -108,6 +108,9 @@ class SharedSearch:
             Anything that the estimator takes.
         y : array-like of shape (n_rows,)
             The target.
+        checkpoint : str or path, default=None
+            A folder for trees that have grown, or its URL, as of forests. The same search goes on
+            with them, and scores models anew. Its candidates may be more or others.
         **params : dict
             ``sample_weight``, of shape (n_rows,), for the estimator's ``fit``, ``init_score`` of
             boosted models, and ``groups`` for the splitter. With others scikit-learn's own search
@@ -161,7 +164,8 @@ class SharedSearch:
         refuse_other_scorers(self.scoring)
         X, groups = in_scipy(X), params.pop("groups", None)
         given, self.cv = self.cv, with_collections(self.cv, y, groups)
-        arguments = Arguments(type(self).__name__, self.estimator, self.cv, groups, params)
+        who = type(self).__name__
+        arguments = Arguments(who, self.estimator, self.cv, groups, params, checkpoint=checkpoint)
         try:
             reason = unsupported_reason(self.estimator, y, params) or unsupported_callbacks(self)
             if reason is None:
@@ -181,10 +185,13 @@ class SharedSearch:
             try:
                 counts = self.verbose > 0 and isinstance(self.estimator, BaseForest)
                 with Bar() if counts else nullcontext() as bar:
-                    self._search_splits(prepared.shared(bar))
+                    work = prepared.shared(bar)
+                    with work.table.saving():
+                        self._search_splits(work)
                 return self
             except NotShareableError as error:
-                if isinstance(prepared.X, PartitionedTable) and error.__cause__ is not None:
+                is_needed = isinstance(prepared.X, PartitionedTable) or prepared.checkpoint
+                if is_needed and error.__cause__ is not None:
                     raise error.__cause__ from None
                 reason = str(error)
         refuse_starts(prepared, reason)
@@ -506,8 +513,9 @@ class FittedSearches:
         self._found: list[tuple[Any, FittedSets] | Exception] = []
         every = np.ones(n_rows, dtype=bool) if work.has_last else None
         sides = RowsOfSides(work.splits, n_rows, every)
-        for number in range(len(sides)):
-            self._found.append(search_rows(search, work.table, sides[number]))
+        with work.table.saving():
+            for number in range(len(sides)):
+                self._found.append(search_rows(search, work.table, sides[number]))
 
     @property
     def classes(self) -> np.ndarray | None:

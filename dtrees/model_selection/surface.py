@@ -216,6 +216,7 @@ def validation_surface(
     groups: Any = None,
     params: Mapping[str, Any] | None = None,
     error_score: Any = np.nan,
+    checkpoint: Any = None,
 ) -> ValidationSurface:
     """Score a tree or a forest over ``max_depth`` and ``min_samples_split``, by cross-validation.
 
@@ -243,6 +244,8 @@ def validation_surface(
         For the estimator's ``fit``: ``sample_weight``. Held-out rows count once.
     error_score : "raise" or number, default=nan
         Where a scorer fails.
+    checkpoint : str or path, default=None
+        As for `cross_validate`.
 
     Returns
     -------
@@ -278,7 +281,9 @@ def validation_surface(
     True
     >>> tree = surface.model(**surface.one_standard_error)
     """
-    work = prepare_shared(Arguments("validation_surface", estimator, cv, groups, params), X, y)
+    work = prepare_shared(
+        Arguments("validation_surface", estimator, cv, groups, params, checkpoint=checkpoint), X, y
+    )
     return surface_of(
         estimator,
         work,

@@ -181,10 +181,13 @@ def fit_together(
         try:
             fitted = _fitted_models(prepared, options, has_last)
         except NotShareableError as error:
+            if prepared.checkpoint is not None and error.__cause__ is not None:
+                raise error.__cause__ from None
             prepared = replace(prepared, reason=str(error))
             prepared.refuse_partitions()
         except (ValueError, TypeError, NotImplementedError) as error:  # of the input
-            if isinstance(estimator, SharedSearch) or isinstance(prepared.X, PartitionedTable):
+            is_search = isinstance(estimator, SharedSearch)
+            if is_search or isinstance(prepared.X, PartitionedTable) or prepared.checkpoint:
                 raise
             prepared = replace(prepared, reason=str(error))
     if fitted is None:
@@ -237,6 +240,7 @@ def cross_validate(
     return_estimator: bool = False,
     return_indices: bool = False,
     error_score: Any = np.nan,
+    checkpoint: Any = None,
 ) -> CrossValidation:
     """Fit and score an estimator by cross-validation.
 
@@ -277,6 +281,9 @@ def cross_validate(
         What else to return.
     error_score : "raise" or number, default=nan
         Score of a split whose fit or scorer fails, with a warning; "raise" raises its error.
+    checkpoint : str or path, default=None
+        A folder for trees that have grown, or its URL, as of forests. The same call goes on with
+        them, and scores models anew.
 
     Returns
     -------
@@ -347,7 +354,7 @@ def cross_validate(
         "n_jobs": n_jobs,
         "pre_dispatch": pre_dispatch,
     }
-    arguments = Arguments("cross_validate", estimator, cv, groups, params)
+    arguments = Arguments("cross_validate", estimator, cv, groups, params, checkpoint=checkpoint)
     start, refused = perf_counter(), unsupported_intervals(estimator, return_estimator, params)
     prepared, together = fit_together(arguments, X, y, options)
     if together is None:
@@ -461,6 +468,7 @@ def cross_val_score(
     params: Mapping[str, Any] | None = None,
     pre_dispatch: int | str = "2*n_jobs",
     error_score: Any = np.nan,
+    checkpoint: Any = None,
 ) -> np.ndarray:
     """Score an estimator by cross-validation.
 
@@ -472,6 +480,8 @@ def cross_val_score(
         As for `cross_validate`.
     scoring : str or callable, default=None
         One scorer; None: the estimator's ``score``.
+    checkpoint : str or path, default=None
+        As for `cross_validate`.
 
     Returns
     -------
@@ -485,7 +495,7 @@ def cross_val_score(
         "n_jobs": n_jobs,
         "pre_dispatch": pre_dispatch,
     }
-    arguments = Arguments("cross_val_score", estimator, cv, groups, params)
+    arguments = Arguments("cross_val_score", estimator, cv, groups, params, checkpoint=checkpoint)
     prepared, together = fit_together(arguments, X, y, options, has_last=False)
     models = None if together is None else together.models
     is_single = not isinstance(scoring, Mapping | list | tuple | set)
@@ -513,6 +523,7 @@ def cross_val_predict(
     params: Mapping[str, Any] | None = None,
     pre_dispatch: int | str = "2*n_jobs",
     method: str = "predict",
+    checkpoint: Any = None,
 ) -> np.ndarray:
     """Predict every row by the model that was grown without it.
 
@@ -526,6 +537,8 @@ def cross_val_predict(
         Every row is in exactly one test side.
     method : {"predict", "predict_proba", "predict_log_proba"}, default="predict"
         What is asked of the models.
+    checkpoint : str or path, default=None
+        As for `cross_validate`.
 
     Returns
     -------
@@ -544,7 +557,7 @@ def cross_val_predict(
         A training side lacks a class, and `method` is not "predict".
     """
     options = {"method": method, "verbose": verbose, "n_jobs": n_jobs, "pre_dispatch": pre_dispatch}
-    arguments = Arguments("cross_val_predict", estimator, cv, groups, params)
+    arguments = Arguments("cross_val_predict", estimator, cv, groups, params, checkpoint=checkpoint)
     prepared, together = fit_together(arguments, X, y, options, has_last=False)
     models = None if together is None else together.models
     return _by_sklearn(sklearn.model_selection.cross_val_predict, prepared, models, options)

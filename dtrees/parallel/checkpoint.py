@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
+from dtrees._forks import LockOfObject
 from dtrees.core.model.tree import Tree
 from dtrees.exceptions import ModelFileError
 from dtrees.parallel.client import seconds_of
@@ -80,7 +81,7 @@ class Checkpoint:
         self.path = os.fspath(path)
         self._fs, self._root = url_to_fs(self.path)
         self._began = self._saved_at = time.monotonic()
-        self._lock = threading.RLock()
+        self._lock = LockOfObject(threading.RLock)
         self._open: list[str] = []  # series that grow, from the outermost one on
         self._series: dict[str, tuple[Sequence[Any], Callable[[Sequence[Any]], bytes]]] = {}
         self._n_saved: dict[str, int] = defaultdict(int)
@@ -152,7 +153,7 @@ class Checkpoint:
 
     def save(self) -> None:
         """Save the units that are not there yet; raises OSError where they cannot be written."""
-        with self._lock:
+        with self._lock.of_process():
             for name, (units, encode) in list(self._series.items()):
                 first, last = self._n_saved[name], len(units)
                 if last > first:
