@@ -190,7 +190,8 @@ class SharedSearch:
                         self._search_splits(work)
                 return self
             except NotShareableError as error:
-                is_needed = isinstance(prepared.X, PartitionedTable) or prepared.checkpoint
+                is_needed = isinstance(prepared.X, PartitionedTable)
+                is_needed |= prepared.checkpoint is not None
                 if is_needed and error.__cause__ is not None:
                     raise error.__cause__ from None
                 reason = str(error)

@@ -186,8 +186,9 @@ def fit_together(
             prepared = replace(prepared, reason=str(error))
             prepared.refuse_partitions()
         except (ValueError, TypeError, NotImplementedError) as error:  # of the input
-            is_search = isinstance(estimator, SharedSearch)
-            if is_search or isinstance(prepared.X, PartitionedTable) or prepared.checkpoint:
+            is_needed = isinstance(estimator, SharedSearch)
+            is_needed |= prepared.checkpoint is not None
+            if is_needed or isinstance(prepared.X, PartitionedTable):
                 raise
             prepared = replace(prepared, reason=str(error))
     if fitted is None:
