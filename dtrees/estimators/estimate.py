@@ -39,7 +39,6 @@ from dtrees.parallel.cost import (
 from dtrees.parallel.memory import check_least_room
 
 TARGET_BYTES = 16  # of a row: y and weights as integers
-BYTES_OF_CODE = 16  # of a column in a histogram of a boosted model
 BOOSTED_ROW_BYTES = 24  # of a row of a boosted model: raw prediction, derivatives, order
 ROW_BYTES = 16  # of a row of a bag, in a tree that grows
 DEEPEST = 64  # levels beyond which no tree is spread
@@ -276,10 +275,10 @@ def _of_boosting(
     of_tree = model.of_boosted_tree(size.n_rows, size.n_columns, codes, leaves)
     n_workers = min(machines.n_workers, n_sets) if is_sent else machines.n_workers
     n_threads = machines.n_threads * n_workers // machines.n_workers
-    rounds = exchanged = 0  # the latter by each member
+    rounds, exchanged, telling = 0, 0, 0.0  # by each member
     if is_spread and n_workers > 1:
-        rounds = int(n_trees * min(leaves, 5 + leaves / 4))
-        exchanged = int(n_trees * leaves) * BYTES_OF_CODE * int(sum(size.n_codes))
+        every_code = int(sum(size.n_codes))
+        rounds, exchanged, telling = model.of_members(n_trees, leaves, every_code, n_workers)
     moved = exchanged * n_workers
     held = size.n_bytes + (TARGET_BYTES + BOOSTED_ROW_BYTES) * size.n_rows
     if is_spread or is_sent:
@@ -294,8 +293,8 @@ def _of_boosting(
         "growth": n_trees * of_tree / max(1, n_threads),
     }
     if is_spread:
-        steps = rounds * math.ceil(math.log2(max(2, n_workers)))
-        seconds["rounds"] = model.start + steps * model.exchange + exchanged * model.byte
+        growing = telling + seconds["growth"]
+        seconds["rounds"] = model.start + telling + model.of_slices(growing, n_workers)
     if is_sent:
         seconds["table"] = model.start + moved * model.byte
     return CostEstimate(

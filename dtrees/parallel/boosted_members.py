@@ -41,7 +41,7 @@ from dtrees.core.predict.binned import CodedRows
 from dtrees.parallel.block_tasks import size_of_half
 from dtrees.parallel.client import cluster_client, limits_of
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, kept_table
-from dtrees.parallel.epochs import SLICE_SECONDS, Epochs
+from dtrees.parallel.epochs import Epochs, slice_seconds
 from dtrees.parallel.exchange import Epoch
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
@@ -340,7 +340,7 @@ class BlocksOfMembers(PlacedBlocks):
         growing, some, is_last = self._model.growing, 1, False
         left = growing.n_iterations - len(self._trees) // len(growing.initial)
         while not is_last:
-            began = time.monotonic()
+            began, most = time.monotonic(), slice_seconds(len(self._tasks.workers()))
             with self._stats.phase("rounds"):
                 go_on = partial(self._go_on, min(some, left))
                 trees, is_last, scores = self._tasks.run(go_on, self._make_again)
@@ -348,7 +348,7 @@ class BlocksOfMembers(PlacedBlocks):
             left -= min(some, left)
             is_last |= left == 0
             seconds = max(1e-3, time.monotonic() - began)
-            some = max(LEAST, min(2 * some, int(some * SLICE_SECONDS / seconds)))
+            some = max(LEAST, min(2 * some, int(some * most / seconds)))
             yield trees, scores
 
     def _go_on(self, n_iterations: int) -> tuple[list[Tree], bool, Any]:

@@ -8,14 +8,17 @@ Nothing of a table is computed but the lengths of partitions that do not know th
 The model of costs follows the code (`dtrees.core.grow.rounds`, `dtrees.parallel.partitioned`)
 by phase::
 
-    target     y to the client and back, as integers                        one process
+    target     y and weights, as integers                                   / threads
     coding     two passes over the cells of the table                       / threads
-    rounds     an update, the bags' rows x columns drawn, counts to the client
+                 a few tasks for each block                                 the scheduler
+    rounds     updates, the bags' rows x columns drawn, counts
                  rows parted and counted                                    / threads
-                 large counts added up, up a tree                           some workers
-                 small ones added up, nodes searched                        one process
-                 a round, and a task for each thread of a worker            the scheduler
+                 requests of all trees told and looked up                   each worker
+                 counts sent once and added up                              each worker
+                 nodes searched                                             / workers or trees
+                 messages of a round: twice the bits of the workers         each worker
                  of columns of many codes a second one, for some codes
+                 a task of each worker, in a slice of a second or more      the scheduler
     subtrees   rows of small nodes to one worker, and their subtrees        / threads
                  a task for each batch and thread                           the scheduler
 
@@ -44,23 +47,22 @@ from dtrees.core.stores.blocks.messages import NUMBER_BYTES
 from dtrees.parallel.block_tasks import room_of_positions
 from dtrees.parallel.client import await_workers, current_client, limits_of
 from dtrees.parallel.encoding import size_of_codes
+from dtrees.parallel.epochs import slice_seconds
 from dtrees.parallel.executors import run_with_retries
 from dtrees.parallel.lazy_collections import is_lazy
 from dtrees.parallel.memory import (
-    ADDED_AT_ONCE,
     BESIDE_CODES,
-    CLIENT_BYTES,
     ROWS_OF_INTERVAL,
     able_workers,
     bytes_of_batch,
     bytes_of_open_row,
     configured_bytes,
     gather_rows_of,
-    n_stretches,
     resolution_of,
     trees_at_once,
 )
 from dtrees.parallel.partitions import PartitionedTable, admitted
+from dtrees.parallel.placed_blocks import BLOCKS_PER_THREAD
 from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
 from dtrees.parallel.threads import threaded
 
@@ -182,6 +184,9 @@ DRAWN = 1 - math.exp(-1.0)  # of the rows, in a bag
 SUMS = 10  # numbers of a node, beside its classes
 SMALL_ROWS = 1000  # nodes of fewer cost more for a row
 THREADS_ROUND = 2e-4  # seconds of a round of tasks on threads
+REQUEST_BYTES = 250  # of a node: how its parent was split, and what is asked, beside columns
+BYTES_OF_CODE = 16  # of a column in a histogram of a boosted model
+TASKS_OF_BLOCK = 6  # until its rows are ready
 CODED_COLUMNS = 1.5  # of a node, whose codes are asked for: where the target is no noise
 CODED_ROWS = 2 * ROWS_OF_INTERVAL  # of the intervals of such a column that are alive
 
@@ -193,7 +198,7 @@ class Cost:
     rounds: int
     passes: int  # over the codes
     tree_batches: int
-    tasks: int  # of rounds and subtrees
+    tasks: int  # of blocks, rounds and subtrees
     bytes_moved: int  # counts and rows that leave a thread of a worker
     bytes_per_worker: int  # codes, targets and positions that it holds, or has on its disk
     seconds: dict[str, float] = field(default_factory=dict)  # by phase
@@ -282,7 +287,7 @@ class CostModel:
 
     summarize: float = 1.5e-8  # of a cell, in the first pass over the table
     encode: float = 8.4e-9  # of a cell, in the second one
-    target: float = 1.8e-7  # of a row, on the client: y is fetched, made an integer and sent out
+    target: float = 1.8e-7  # of a row: y is made an integer
     bag: float = 1.1e-8  # of a row and tree: whether it is in the bag, and how often
     part: float = 4.3e-9  # of a row of a bag in an open node
     count: float = 2.6e-9  # of such a row and a column that is drawn
@@ -290,10 +295,11 @@ class CostModel:
     # place; in large ones it is `count`
     finish: float = 8.5e-9
     gather: float = 3.5e-9  # of a byte of rows that are taken out of blocks and put together
-    search: float = 1.2e-4  # of a node, on the client: its sums, its search, its children
-    cell: float = 1e-9  # of a number of a histogram, on the client: added up and searched
+    search: float = 1.2e-4  # of a node: its sums, its search, its children
+    request: float = 5e-5  # of a node, for each worker: it is told, and its rows are looked up
+    cell: float = 1e-9  # of a number of a histogram that is added up
     byte: float = 1.4e-9  # of a byte between two processes
-    round: float = 0.015  # of a round that does nothing
+    round: float = 2e-3  # of a round that does nothing, beside its messages
     exchange: float = 1.4e-3  # of a message that members of an epoch wait for
     task: float = 1.8e-3  # of a task, for the scheduler
     start: float = 0.2  # of a fit that does nothing
@@ -323,6 +329,23 @@ class CostModel:
         levels = 1 + math.log2(max(2.0, n_leaves)) / 2
         return n_columns * (n_rows * levels * self.boost + n_codes * n_leaves * self.boost_code)
 
+    def of_members(
+        self, n_trees: float, n_leaves: float, n_codes: float, n_workers: int
+    ) -> tuple[int, int, float]:
+        """Rounds of boosted trees whose rows are on several workers, and what these take.
+
+        `n_codes` are those of all columns. Returns rounds, bytes that a member sends, and seconds:
+        of a histogram each has a part that it searches, and the best of all splits are joined.
+        """
+        rounds = n_trees * min(n_leaves, 5 + n_leaves / 4)
+        n_bytes = n_trees * n_leaves * BYTES_OF_CODE * n_codes * (1 - 1 / n_workers)
+        messages = 2 * rounds * math.ceil(math.log2(n_workers))
+        return int(rounds), int(n_bytes), messages * self.exchange + n_bytes * self.byte
+
+    def of_slices(self, seconds: float, n_workers: int) -> float:
+        """Seconds of tasks that members get while they grow, one each in a slice."""
+        return math.ceil(seconds / slice_seconds(n_workers)) * n_workers * self.task
+
     def of(self, size: GrowthSize) -> Cost:
         """Estimate a growth."""
         gather_rows = gather_rows_of(size.n_rows)
@@ -346,74 +369,66 @@ class CostModel:
         working = gathered * size.drawn * size.n_sets * of_cell + n_bytes * self.gather
         working += n_bytes * (1 - 1 / size.n_workers) * self.byte
         coding = size.n_rows * size.n_columns * (self.summarize + self.encode)
+        of_blocks = size.slots * BLOCKS_PER_THREAD * TASKS_OF_BLOCK
         held = size.n_rows * (size.row_bytes + (1 if size.n_classes else 16))
         held += size.in_bag * size.n_trees / size.tree_batches * size.open_row_bytes
         return Cost(
             rounds=rounds.rounds,
             passes=rounds.rounds + rounds.code_rounds + 1 + (gathered > 0),
             tree_batches=size.tree_batches,
-            tasks=rounds.tasks + of_subtrees,
+            tasks=of_blocks + rounds.tasks + of_subtrees,
             bytes_moved=int(rounds.bytes_moved + n_bytes),
             bytes_per_worker=int(held / size.n_workers),
             seconds={
                 "start": self.start,
-                "target": size.n_rows * self.target,
-                "coding": coding / size.slots,
+                "target": size.n_rows * self.target / size.slots,
+                "coding": coding / size.slots + of_blocks * self.task,
                 "rounds": rounds.seconds,
                 "subtrees": working / size.slots + of_subtrees * self.task,
             },
         )
 
     def _rounds(self, size: GrowthSize, levels: list[tuple[float, float, bool]]) -> _Rounds:
-        """What the levels of all trees take that are counted where rows are."""
+        """What the levels of all trees take that are counted where rows are.
+
+        All members are told what the trees of each ask for, and each adds up what all have counted
+        for its own trees: halves, quarters and so on, in as many messages as the members have bits.
+        """
         words = max(2, size.n_classes)
         numbers = size.drawn * ((size.intervals or size.n_codes) + 1) * words
         sums = SUMS + size.n_classes
-        tree_batches, slots, n_workers = size.tree_batches, size.slots, size.n_workers
+        tree_batches, n_workers = size.tree_batches, size.n_workers
+        n_deciding = min(n_workers, math.ceil(size.n_trees / tree_batches))
+        others, steps = 1 - 1 / n_workers, math.ceil(math.log2(n_workers))
         budget = configured_bytes("dtrees.histogram-budget", HISTOGRAM_BUDGET)
-        most_on_client = configured_bytes("dtrees.client-histograms", CLIENT_BYTES)
-        rounds = code_rounds = tasks = 0
-        moved = working = alone = 0.0
+        rounds = code_rounds = 0
+        told = counted = working = alone = 0.0  # bytes, and seconds
         for nodes, rows, is_last in levels:
             asked = 0 if is_last else numbers
-            per_tree_batch = size.n_trees / tree_batches * nodes * size.n_sets
-            n_bytes = 8 * per_tree_batch * asked
-            n_rounds = tree_batches * max(1, math.ceil(n_bytes / max(1, budget)))
+            n_requests = size.n_trees * nodes
+            n_nodes = n_requests * size.n_sets
+            n_rounds = tree_batches * max(
+                1, math.ceil(8 * n_nodes * asked / tree_batches / max(1, budget))
+            )
             rounds += n_rounds
             of_row = self.part + (0 if is_last else self.count * size.drawn)
             working += size.n_trees * rows * of_row
-            n_nodes = size.n_trees * nodes * size.n_sets
-            sent = 8 * n_nodes * (asked + sums)
-            per_round = 8 * per_tree_batch * asked * tree_batches / n_rounds
-            on_client = slots * per_round <= most_on_client
-            to_client = sent * (slots if on_client else 1)
-            between = 0 if on_client else sent * (n_workers - 1)
-            moved += to_client + between
-            alone += to_client * self.byte + n_nodes * self.search
-            alone += n_nodes * asked * self.cell * (slots if on_client else 1)
-            tasks += n_rounds * slots
+            told += n_requests * (REQUEST_BYTES + 4 * size.drawn)
+            counted += 8 * n_nodes * (asked + sums)
+            alone += n_requests * self.request + n_nodes * self.search / n_deciding
             if size.intervals and not is_last:  # and then the codes of some of them
                 codes = n_nodes * CODED_COLUMNS * min(rows / nodes, CODED_ROWS) * words
                 code_rounds += n_rounds
-                tasks += n_rounds * slots
-                moved += NUMBER_BYTES * codes
-                alone += codes * (NUMBER_BYTES * self.byte + self.cell)
+                counted += NUMBER_BYTES * codes
                 working += size.n_trees * rows * self.count * CODED_COLUMNS
-            if not on_client:
-                stretches = n_stretches(per_round, n_workers)
-                alone += self._adding(sent / stretches, n_workers)
-                tasks += n_rounds * (n_workers * (size.n_threads > 1) + stretches * 2 * n_workers)
         working += size.n_trees * size.n_rows * self.bag
-        alone += (rounds + code_rounds) * self.round + tasks * self.task
-        return _Rounds(rounds, code_rounds, tasks, moved, working / slots + alone)
-
-    def _adding(self, n_bytes: float, n_workers: int) -> float:
-        """Seconds until a stretch of the histograms of all workers is added up, level by level."""
-        spent = 0.0
-        while n_workers > 1:
-            spent += n_bytes * min(n_workers, ADDED_AT_ONCE) * (self.byte + self.cell / 8)
-            n_workers = -(-n_workers // ADDED_AT_ONCE)
-        return spent
+        alone += others * (told + counted) * self.byte
+        alone += (others + size.n_threads) * counted / 8 * self.cell
+        alone += (rounds + code_rounds) * (self.round + 2 * steps * self.exchange)
+        spent = working / size.slots + alone
+        tasks = n_workers * math.ceil(spent / slice_seconds(n_workers))
+        moved = n_workers * others * (told + counted)
+        return _Rounds(rounds, code_rounds, tasks, moved, spent + self.of_slices(spent, n_workers))
 
 
 def _levels(

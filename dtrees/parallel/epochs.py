@@ -23,10 +23,16 @@ from dtrees.parallel.tasks import RESTARTS, Call, LostResultsError, Tasks
 if TYPE_CHECKING:
     from distributed import Client
 
-SLICE_SECONDS = 1.0  # of work that members do in one go, about
+SLICE_SECONDS = 1.0  # of work that members do in one go, about; and, where these are many,
+MEMBER_SECONDS = 0.02  # for each of them: a task takes the scheduler some two milliseconds
 TURN_SECONDS = 1.0  # until it is looked at the client, while others have their turn
 
 logger = logging.getLogger(__name__)
+
+
+def slice_seconds(n_members: int) -> float:
+    """Seconds of work that members do in one go, about."""
+    return max(SLICE_SECONDS, MEMBER_SECONDS * n_members)
 
 
 class Turns:

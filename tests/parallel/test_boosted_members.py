@@ -270,7 +270,7 @@ class TestOthers:
         assert ours(three) == []
 
     def test_fits_at_the_same_time_take_turns(self, three, monkeypatch):
-        monkeypatch.setattr(boosted_members, "SLICE_SECONDS", 0.0)
+        monkeypatch.setattr(boosted_members, "slice_seconds", lambda n_members: 0.0)
         monkeypatch.setattr(boosted_members, "LEAST", 1)
         address, models = three.scheduler.address, {}
 
@@ -307,7 +307,7 @@ class TestFaults:
     @pytest.fixture(autouse=True)
     def short_slices(self, monkeypatch):
         """An iteration is a slice."""
-        monkeypatch.setattr(boosted_members, "SLICE_SECONDS", 0.0)
+        monkeypatch.setattr(boosted_members, "slice_seconds", lambda n_members: 0.0)
         monkeypatch.setattr(boosted_members, "LEAST", 1)
 
     @pytest.mark.parametrize("number", [0, 3])

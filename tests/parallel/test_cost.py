@@ -113,7 +113,8 @@ class TestCost:
         assert found.total_seconds == sum(found.seconds.values())
 
     def test_a_free_cluster_halves_what_threads_do(self):
-        free = replace(CostModel(), byte=0, task=0, round=0, search=0, cell=0, target=0, start=0)
+        nothing = dict.fromkeys(["byte", "task", "round", "exchange", "request", "search"], 0)
+        free = replace(CostModel(), **nothing, cell=0, start=0)
         one, two = (cost(model=free, n_workers=n).total_seconds for n in (1, 2))
         assert two == pytest.approx(one / 2)
 
