@@ -201,6 +201,8 @@ def saved_trees(
 def begin(checkpoint: Checkpoint, mine: Mapping[str, Any]) -> None:
     """Begin a checkpoint of these facts, or go on with it; ValueError: it is of another fit."""
     if checkpoint.facts is not None:
+        if not isinstance(checkpoint.facts.get("parameters"), dict):
+            raise ModelFileError(f"The checkpoint {checkpoint.path!r} is damaged: parameters.")
         check_same(checkpoint.facts, mine, f"The checkpoint {checkpoint.path!r}")
     checkpoint.begin(mine)
 

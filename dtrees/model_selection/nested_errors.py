@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -148,7 +149,9 @@ def answers_of(
     for number in range(len(sets)):
         try:
             searched = search_rows(given.estimator, table, sets[number])
-        except NotShareableError:
+        except NotShareableError as error:
+            if given.checkpoint is not None:
+                raise (error.__cause__ or error) from None
             return _one_by_one(given, sets, sides)
         if isinstance(searched, Exception):
             raise searched
@@ -321,6 +324,7 @@ def nested_standard_error(
     n_repeats: int | None = None,
     params: Any = None,
     random_state: Any = None,
+    checkpoint: Any = None,
 ) -> NestedStandardError:
     """Estimate the standard error of a cross-validation, by nested cross-validation.
 
@@ -352,6 +356,8 @@ def nested_standard_error(
         weighted.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffles.
+    checkpoint : str or path, default=None
+        As for `cross_validate`; with a `random_state`, so that the folds are the same.
 
     Returns
     -------
@@ -401,7 +407,9 @@ def nested_standard_error(
             found += shuffled_folds(y, int(cv), seed, stratified=is_classifier(estimator))
         return Splits(found, len(y))
 
-    arguments = Arguments("nested_standard_error", estimator, cv, groups, params)
+    arguments = Arguments(
+        "nested_standard_error", estimator, cv, groups, params, checkpoint=checkpoint
+    )
     if not getattr(estimator, "refit", True):
         raise ValueError(
             f"nested_standard_error scores the model that a search ends with, and this "
@@ -419,7 +427,8 @@ def nested_standard_error(
         prepared.refuse_partitions()
     answers = partial(answers_of, prepared, table)
     folds = divisions(prepared.cv, len(prepared.y))
-    repeats = [_of_repeat(answers, fold, score) for fold in folds]
+    with nullcontext() if table is None else table.saving():
+        repeats = [_of_repeat(answers, fold, score) for fold in folds]
     n_folds = {repeat.n_folds for repeat in repeats}
     if len(n_folds) > 1:
         raise ValueError(f"Every repeat needs as many folds: they have {sorted(n_folds)}.")

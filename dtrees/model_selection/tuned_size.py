@@ -117,6 +117,7 @@ def tuned_size(
     rule: Rule = "best",
     *,
     scoring: Any = None,
+    checkpoint: Any = None,
 ) -> TunedSize:
     """Choose the size of a tree, a forest or a boosted model by cross-validation.
 
@@ -139,6 +140,8 @@ def tuned_size(
         pruning are told by errors, as CART has it. None: the estimator's ``score``. Iterations of a
         regression by another loss than squared errors are then chosen by that loss, as R^2 is of
         means.
+    checkpoint : str or path, default=None
+        As for `cross_validate`.
 
     Returns
     -------
@@ -171,7 +174,8 @@ def tuned_size(
     >>> tuned = tuned_size(DecisionTreeClassifier(random_state=0), X, y, splits)
     >>> tree = DecisionTreeClassifier(random_state=0, **tuned.chosen.parameters)
     """
-    work = prepare_shared(Arguments("tuned_size", estimator, splits), X, y, boosted=None)
+    arguments = Arguments("tuned_size", estimator, splits, checkpoint=checkpoint)
+    work = prepare_shared(arguments, X, y, boosted=None)
     return tune(estimator, work, rule, scoring=scoring)[0]
 
 

@@ -33,6 +33,8 @@ from dtrees.model_selection import (
     cross_val_predict,
     cross_val_score,
     cross_validate,
+    nested_standard_error,
+    tuned_size,
     validation_surface,
 )
 from dtrees.parallel import SavedTrees
@@ -147,8 +149,23 @@ class TestValidations:
             lambda **how: boosting_curve(BOOSTED, X, TWO, cv=3, **how).scores,
             lambda **how: validation_surface(TREE, X, TWO, cv=3, **how).scores,
             lambda **how: cost_complexity_cv(TREE, X, TWO, cv=3, **how).errors,
+            lambda **how: list(tuned_size(BOOSTED, X, TWO, 3, **how).chosen.parameters.values()),
+            lambda **how: (
+                nested_standard_error(
+                    *(FOREST, X, TWO), cv=3, n_repeats=2, random_state=0, **how
+                ).standard_error
+            ),
+            lambda **how: (
+                nested_standard_error(
+                    *(GridSearchCV(TREE, {"max_features": [2, 4]}, cv=2), X, TWO),
+                    cv=3,
+                    n_repeats=1,
+                    random_state=0,
+                    **how,
+                ).standard_error
+            ),
         ],
-        ids=["predictions", "scores", "curve", "surface", "path"],
+        ids=["predictions", "scores", "curve", "surface", "path", "size", "error", "of a search"],
     )
     def test_what_else_there_is(self, ask, arrivals, tmp_path):
         _, n_trees = arrivals.of(lambda: ask(checkpoint=tmp_path / "whole"))

@@ -230,6 +230,44 @@ class TestCheckpoint:
         with pytest.raises(ModelFileError, match=r"is damaged|is no checkpoint"):
             forest().fit(X, Y, checkpoint=folder)
 
+    @pytest.mark.parametrize("seed", range(40))
+    def test_damaged_anywhere(self, seed, tmp_path):
+        """An error that tells, or the same forest: bytes are changed, cut off, or doubled."""
+        RandomForestClassifier(3, random_state=3).fit(X, Y, checkpoint=tmp_path)
+        draws = np.random.default_rng(seed)
+        path = sorted(tmp_path.iterdir())[draws.integers(2)]
+        data = bytearray(path.read_bytes())
+        at, kind = draws.integers(len(data)), draws.integers(4)
+        if kind == 0:
+            data[at] ^= 1 << draws.integers(8)
+        elif kind == 1:
+            del data[at:]
+        elif kind == 2:
+            data += data[at:]
+        else:
+            data[at : at + 9] = b"[" * 9
+        path.write_bytes(data)
+        told, found = "", None
+        try:
+            found = RandomForestClassifier(3, random_state=3).fit(X, Y, checkpoint=tmp_path)
+        except ValueError as error:  # ModelFileError is one
+            told = str(error)
+        whole = RandomForestClassifier(3, random_state=3).fit(X, Y)
+        if found is None:
+            assert str(tmp_path) in told
+        else:
+            assert digest(found.forest_.trees) == digest(whole.forest_.trees)
+
+    @pytest.mark.parametrize(
+        "facts", [{}, {"parameters": 5}, {"parameters": {"max_depth": 7}}, {"seed": []}]
+    )
+    def test_facts_that_are_none(self, facts, tmp_path):
+        RandomForestClassifier(3, random_state=3).fit(X, Y, checkpoint=tmp_path)
+        path = tmp_path / "checkpoint.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"facts": facts}))
+        with pytest.raises(ValueError, match=str(tmp_path)):
+            RandomForestClassifier(3, random_state=3).fit(X, Y, checkpoint=tmp_path)
+
     def test_a_folder_that_cannot_be(self, tmp_path):
         (tmp_path / "file").write_text("")
         with pytest.raises(OSError, match="file"):
