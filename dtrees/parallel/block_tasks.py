@@ -37,7 +37,7 @@ from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, GatheredRows, PositionIndex
-from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate, add_up
+from dtrees.core.stores.blocks.messages import Counts, Root, SplitUpdate
 from dtrees.parallel.client import this_worker
 from dtrees.parallel.coded_partitions import PartFacts
 from dtrees.parallel.memory import configured_bytes, free_bytes
@@ -239,51 +239,6 @@ def sum_bags(
 ) -> list[list[tuple[Counts, list[int]]]]:
     """What `BlockOfRows.bags` says of each block."""
     return [BlockOfRows(block, growth.common).bags(roots, n_sets) for block in blocks_of(halves)]
-
-
-def count_blocks(
-    halves: Sequence[Any],
-    numbers: Sequence[int],
-    growth: GrowthOfBlocks,
-    before: Sequence[SplitUpdate],
-    update: SplitUpdate | None,
-    requests: Sequence[HistogramRequest],
-) -> tuple[Counts, Work]:
-    """A round of some blocks, which have `numbers`: an update, and what some nodes add up to.
-
-    There is no update where more is asked about the nodes of the last one.
-    """
-    work = Work(cache_hits=0, rebuilds=0)
-    updates = list(before) if update is None else [*before, update]
-
-    def of_block(block: Block, number: int) -> Counts:
-        rows, positions = positions_of(block, number, growth, updates, work)
-        return rows.count(positions, requests)
-
-    return add_up(map(of_block, blocks_of(halves), numbers)), work
-
-
-def cut_counts(counted: tuple[Counts, Work], first: int, last: int) -> tuple[Counts, Work]:
-    """A stretch of the histograms of a task; with the first goes what else it has to say."""
-    counts, work = counted
-    histogram = counts.histogram[first:last]
-    if first > 0:
-        return Counts(counts.sums[:0], histogram), Work()
-    return Counts(counts.sums, histogram, counts.stored), work
-
-
-def add_counts(parts: Sequence[tuple[Counts, Work]]) -> tuple[Counts, Work]:
-    """One stretch of all tasks, added up."""
-    work = Work()
-    for _, done in parts:
-        work.update(done)
-    return add_up([counts for counts, _ in parts]), work
-
-
-def joined(parts: Sequence[Counts]) -> Counts:
-    """Stretches of histograms, one behind the other."""
-    histogram = np.concatenate([part.histogram for part in parts])
-    return Counts(parts[0].sums, histogram, parts[0].stored)
 
 
 def gather_nodes(

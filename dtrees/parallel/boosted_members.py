@@ -306,7 +306,7 @@ class BlocksOfMembers(PlacedBlocks):
         self._trees = list(model.trees)
         self._is_alone = model.parts.regime == "replicated"
         self._alone = ""  # the worker that has all blocks then
-        self._epochs = Epochs(tasks, self._begin, self._threads if self._is_alone else None)
+        self._epochs = Epochs(tasks, self._threads if self._is_alone else None)
 
     def _threads(self) -> dict[str, int]:
         """Threads of the workers that the blocks are to be on; TableTooLargeError: on none."""
@@ -353,9 +353,9 @@ class BlocksOfMembers(PlacedBlocks):
 
     def _go_on(self, n_iterations: int) -> tuple[list[Tree], bool, Any]:
         """Some more iterations, in this epoch or the next ones."""
-        found = self._epochs.results(
-            "boost-rows", grow_iterations, (n_iterations,), "iterations of a boosted model"
-        )
+        about = "iterations of a boosted model"
+        call = Call("boost-rows", grow_iterations, (n_iterations,), about=about)
+        found = self._epochs.results(self._begin, call)
         packed, is_last, scores, of_first = found[0]
         work = sum((each for *_, each in found), Counter[str]())
         work["rounds"] = of_first["rounds"]

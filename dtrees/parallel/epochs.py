@@ -11,6 +11,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 SLICE_SECONDS = 1.0  # of work that members do in one go, about; and, where these are many,
 MEMBER_SECONDS = 0.02  # for each of them: a task takes the scheduler some two milliseconds
 TURN_SECONDS = 1.0  # until it is looked at the client, while others have their turn
+
+Begin = Callable[[], tuple[dict[str, list[Any]], Any]]
 
 logger = logging.getLogger(__name__)
 
@@ -74,31 +77,23 @@ class Turns:
 class Epochs:
     """The epochs of a growth, one after the other.
 
-    `begin` places the blocks of rows, and returns the halves of blocks of each member, by the
-    address of its worker, and what all of them begin with. `alone` says which worker is the only
-    member; None: all workers are.
+    `alone` says which worker is the only member; None: all workers are.
     """
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        begin: Callable[[], tuple[dict[str, list[Any]], Any]],
-        alone: Callable[[], dict[str, int]] | None = None,
-    ) -> None:
+    def __init__(self, tasks: Tasks, alone: Callable[[], dict[str, int]] | None = None) -> None:
         self._tasks = tasks
-        self._begin = begin
         self._turns = Turns(tasks.client) if alone is None else None  # it waits for nobody
         self._concerned = alone or tasks.workers
         self._epoch: Epoch | None = None
         self._workers: dict[str, int] = {}  # that there were when it began
 
-    def results(
-        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], about: str
-    ) -> list[Any]:
+    def results(self, begin: Begin, call: Call) -> list[Any]:
         """What members return, by number, in this epoch or one of the next.
 
-        ``function(epoch, rank, *arguments)`` is called on each. The first call of an epoch has two
-        more arguments: the halves of the member's blocks, and what it begins with.
+        The function of `call` is called on each, with the epoch, the number of the member, and the
+        arguments. The first call of an epoch has two more: the member's blocks, and what all of
+        them begin with. `begin` places the blocks, and returns those of each member by the address
+        of its worker, and the other.
 
         Raises
         ------
@@ -111,10 +106,10 @@ class Epochs:
         while True:
             try:
                 with nullcontext() if self._turns is None else self._turns.turn():
-                    return self._in_epoch(name, function, arguments, about)
+                    return self._in_epoch(begin, call)
             except EpochEndedError as error:
                 n_ended += 1
-                self._end_epoch()
+                self.end_epoch()
                 logger.info("an epoch has ended: %s", error)
                 if n_ended > RESTARTS:
                     raise WorkerLostError(
@@ -123,32 +118,23 @@ class Epochs:
                     ) from error
                 self._tasks.begin()
             except BaseException:
-                self._end_epoch()
+                self.end_epoch()
                 raise
 
-    def _in_epoch(
-        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], about: str
-    ) -> list[Any]:
+    def _in_epoch(self, begin: Begin, call: Call) -> list[Any]:
         if self._epoch is not None and self._concerned() != self._workers:
             logger.info("workers have come or gone: an epoch ends")
-            self._end_epoch()
-        halves: dict[str, list[Any]] = {}
+            self.end_epoch()
+        blocks: dict[str, list[Any]] = {}
         sent: Any = None
         if self._epoch is None:
-            halves, sent = self._begun()
+            blocks, sent = self._begun(begin)
         epoch = self._epoch
         assert epoch is not None
-        calls = [
-            Call(
-                name,
-                function,
-                (epoch, rank, *arguments, *((halves[each], sent) if halves else ())),
-                (each,),
-                about,
-                is_bound=True,
-            )
-            for rank, each in enumerate(epoch.addresses)
-        ]
+        calls = []
+        for rank, each in enumerate(epoch.addresses):
+            own = (epoch, rank, *call.arguments, *((blocks[each], sent) if blocks else ()))
+            calls.append(replace(call, arguments=own, workers=(each,), is_bound=True))
         try:
             found = dict(self._tasks.results(calls, together=True, heed=self._check_members))
         except LostResultsError as error:  # what is lost is made again as the next one begins
@@ -162,20 +148,21 @@ class Epochs:
         if gone:
             raise EpochEndedError(f"{min(gone)} has left the cluster.")
 
-    def _begun(self) -> tuple[dict[str, list[Any]], Any]:
+    def _begun(self, begin: Begin) -> tuple[dict[str, list[Any]], Any]:
         """Begin an epoch, and let workers know who the members are."""
-        halves, sent = self._begin()
+        blocks, sent = begin()
         self._workers = self._concerned()
-        self._epoch = Epoch(uuid4().hex, tuple(sorted(halves)))
+        self._epoch = Epoch(uuid4().hex, tuple(sorted(blocks)))
         try:
             self._run_on(self._epoch.addresses, open_epoch)
         except (OSError, NoAnswerError) as error:
             raise EpochEndedError(f"a member does not answer: {error!r}") from error
         self._tasks.stats.counts["epochs"] += 1
-        logger.info("epoch %s: %d members", self._epoch.name, len(halves))
-        return halves, sent
+        logger.info("epoch %s: %d members", self._epoch.name, len(blocks))
+        return blocks, sent
 
-    def _end_epoch(self) -> None:
+    def end_epoch(self) -> None:
+        """End the epoch, if there is one; the next results are those of another."""
         if self._epoch is not None and self._tasks.client.status == "running":
             with suppress(Exception):  # who does not hear of it finds out
                 self._run_on(self._epoch.addresses, end_epoch)
@@ -195,4 +182,4 @@ class Epochs:
             if self._turns is not None:
                 self._turns.end()
         finally:
-            self._end_epoch()
+            self.end_epoch()

@@ -14,7 +14,11 @@ member has a part of the sums, which may be all that it needs (`Exchange.scatter
 each other what they have, so that a member sends an array twice, however many there are (Thakur,
 Rabenseifner and Gropp 2005, sections 4.4 and 4.5). Sums of integers are the same in any order.
 
-A member has a connection to each partner that it sends to, as long as the epoch lasts. Fresh memory
+Members also tell each other objects (`Exchange.gather`), and add up what they have of them for each
+(`Exchange.sum_parts`).
+
+A member has a connection to each partner that it sends to, as long as the epoch lasts. Where it
+gets none, the scheduler relays its messages, which has one to every worker. Fresh memory
 costs more than what is done to it: pages of a megabyte take a millisecond. So what is long is sent
 from where it is.
 
@@ -30,13 +34,15 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from dask.sizeof import sizeof
 
 from dtrees._forks import lock_of_process
 from dtrees.exceptions import ClusterError
@@ -45,7 +51,9 @@ if TYPE_CHECKING:
     from distributed import Worker
     from distributed.comm import Comm
 
-HANDLER, ALIVE = "dtrees_exchange", "dtrees_alive"
+T = TypeVar("T")
+
+HANDLER, RELAYED, ALIVE = "dtrees_exchange", "dtrees_relayed", "dtrees_alive"
 ASK_SECONDS = 5.0  # without a message, until a member is asked, and until it has answered
 IDLE_SECONDS = 120.0  # without a task, until a worker forgets an epoch: its client may be gone
 LONG = 2**16  # bytes of an array that is halved
@@ -61,7 +69,8 @@ class Box:
 
     come: dict[Any, tuple[str, Any]] = field(default_factory=dict)
     wanted: dict[Any, asyncio.Future[None]] = field(default_factory=dict)
-    comms: dict[str, Comm] = field(default_factory=dict)  # to others, by address
+    # to others, by address; None: the scheduler relays messages
+    comms: dict[str, Comm | None] = field(default_factory=dict)
     received: set[Comm] = field(default_factory=set)  # from others
     state: dict[str, Any] = field(default_factory=dict)  # of the member, from task to task
     n_calls: Counter[int] = field(default_factory=Counter)  # rounds so far, by tree
@@ -75,17 +84,20 @@ class Box:
         self.received.add(comm)
         try:
             while not self.is_over:
-                key, *message = await comm.read()
-                self.come[key] = tuple(message)
-                if key in self.wanted and not self.wanted[key].done():
-                    self.wanted[key].set_result(None)
+                self.put(*await comm.read())
         except OSError:  # the member is gone, or messages are lost
             self.stop()
         finally:
             self.received.discard(comm)
             comm.abort()
 
-    async def until_end(self, work: Coroutine[Any, Any, None]) -> None:
+    def put(self, key: Any, kind: str, sent: Any) -> None:
+        """Take a message."""
+        self.come[key] = kind, sent
+        if key in self.wanted and not self.wanted[key].done():
+            self.wanted[key].set_result(None)
+
+    async def until_end(self, work: Coroutine[Any, Any, T]) -> T:
         """Do some work, unless the epoch ends: to connect to a worker that is gone takes long."""
         task = asyncio.current_task()
         assert task is not None
@@ -93,7 +105,7 @@ class Box:
         try:
             if self.is_over:
                 task.cancel()
-            await work
+            return await work
         except asyncio.CancelledError:
             raise EpochEndedError("The epoch has ended.") from None
         finally:
@@ -108,11 +120,14 @@ class Box:
     def end(self, dask_worker: Worker) -> None:
         """End what is at work, and all connections; on the event loop."""
         self.stop()
-        for comm in (*self.comms.values(), *self.received):
+        comms = {address: comm for address, comm in self.comms.items() if comm is not None}
+        for comm in (*comms.values(), *self.received):
             comm.abort()
-        for address, comm in self.comms.items():
+        for address, comm in comms.items():
             dask_worker.rpc.reuse(address, comm)  # which sees that it is closed
 
+
+logger = logging.getLogger(__name__)
 
 _lock = lock_of_process()
 _boxes: dict[tuple[str, str], Box] = {}  # by address and epoch: workers may share a process
@@ -130,6 +145,13 @@ def open_epoch(epoch: str, dask_worker: Worker) -> None:
         else:
             await box.take_all(comm)
 
+    async def receive_relayed(epoch: str, message: list) -> None:
+        with _lock:
+            box = _boxes.get((own, epoch))
+        if box is not None:
+            key, kind, sent = message
+            box.put(tuple(key), kind, sent)
+
     async def is_alive(epoch: str) -> bool:
         with _lock:
             box = _boxes.get((own, epoch))
@@ -138,7 +160,7 @@ def open_epoch(epoch: str, dask_worker: Worker) -> None:
 
     with _lock:
         _boxes[own, epoch] = Box()
-    dask_worker.handlers.update({HANDLER: receive, ALIVE: is_alive})
+    dask_worker.handlers |= {HANDLER: receive, RELAYED: receive_relayed, ALIVE: is_alive}
     asyncio.get_running_loop().call_later(IDLE_SECONDS, _look, dask_worker, epoch)
 
 
@@ -208,14 +230,14 @@ class Exchange:
 
     Attributes
     ----------
-    rank : int
-        Number of the member.
+    rank, n_members : int
+        Number of the member, and of all.
     n_parts : int
         Members that have a part of sums: as many as a power of two has.
     state : dict
         What it keeps until the epoch ends.
     work : Counter
-        Rounds, and messages and bytes that this member has sent.
+        Rounds, and messages and bytes that this member has sent; messages that were relayed.
     """
 
     def __init__(
@@ -224,7 +246,8 @@ class Exchange:
         self._epoch, self._worker, self._box = epoch, worker, box
         self._is_cancelled = is_cancelled
         self.rank = epoch.addresses.index(worker.address)
-        self.n_parts = 1 << len(epoch.addresses).bit_length() - 1
+        self.n_members = len(epoch.addresses)
+        self.n_parts = 1 << self.n_members.bit_length() - 1
         self.state = box.state
         self.work: Counter[str] = Counter()
         self._tree = -1
@@ -264,9 +287,57 @@ class Exchange:
             return numbers[:0]
         return numbers[bounds[self.rank] : bounds[self.rank + 1]]
 
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+    def gather(self, own: Any) -> list[Any]:
+        """What all members tell, by number: anything that can be pickled, and is not changed."""
+        self._begin_round()
+        found, other = {self.rank: own}, self.rank ^ self.n_parts
+        if self.rank >= self.n_parts:
+            self._run(self._tell(other, "before", found))
+            found = self._run(self._hear(other, "after"))
+        else:
+            if other < self.n_members:
+                found |= self._run(self._hear(other, "before"))
+            for distance in self._distances():
+                self._run(self._tell(self.rank ^ distance, distance, found.copy()))
+                found |= self._run(self._hear(self.rank ^ distance, distance))
+            if other < self.n_members:
+                self._run(self._tell(other, "after", found))
+        return [found[rank] for rank in range(self.n_members)]
+
+    def sum_parts(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
+        """The sum of this member's part over all members, each of which has a part for each.
+
+        They add up halves, quarters and so on, in their threads: a part is sent about once.
+        """
+        self._begin_round()
+        own, other = dict(enumerate(parts)), self.rank ^ self.n_parts
+        if self.rank >= self.n_parts:
+            self._run(self._tell(other, "before", own))
+            mine: T = self._run(self._hear(other, "after"))
+            return mine
+        if other < self.n_members:
+            theirs = self._run(self._hear(other, "before"))
+            own = {k: add(part, theirs[k]) for k, part in own.items()}
+        for distance in self._distances():
+            given = {k: part for k, part in own.items() if (k ^ self.rank) & distance}
+            self._run(self._tell(self.rank ^ distance, distance, given))
+            theirs = self._run(self._hear(self.rank ^ distance, distance))
+            own = {k: add(own[k], part) for k, part in theirs.items()}
+        if other < self.n_members:
+            self._run(self._tell(other, "after", own[other]))
+        return own[self.rank]
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
         loop = self._worker.loop.asyncio_loop
-        asyncio.run_coroutine_threadsafe(self._box.until_end(work), loop).result()
+        return asyncio.run_coroutine_threadsafe(self._box.until_end(work), loop).result()
+
+    def _begin_round(self) -> None:
+        self.work["rounds"] += 1
+        self._box.n_calls[self._tree] += 1
+
+    def _distances(self) -> list[int]:
+        """How far the partners of a member are, in a power of two of members."""
+        return [self.n_parts >> k for k in range(1, self.n_parts.bit_length())]
 
     async def _joined(
         self,
@@ -278,9 +349,8 @@ class Exchange:
 
         bounds : those of parts, where a member needs one of them
         """
-        n_members, rank, n_parts = len(self._epoch.addresses), self.rank, self.n_parts
-        self.work["rounds"] += 1
-        self._box.n_calls[self._tree] += 1
+        n_members, rank, n_parts = self.n_members, self.rank, self.n_parts
+        self._begin_round()
         is_whole, other = bounds is None, rank ^ n_parts
         if rank >= n_parts:
             await self._send(other, "before", own)
@@ -292,7 +362,7 @@ class Exchange:
         if bounds is None and own.nbytes >= LONG:
             bounds = [len(own) * part // n_parts for part in range(n_parts + 1)]
         first, last, halves = 0, n_parts, []
-        for distance in (n_parts >> k for k in range(1, n_parts.bit_length())):
+        for distance in self._distances():
             mine = theirs = own
             if bounds is not None:
                 middle = (first + last) // 2
@@ -314,31 +384,46 @@ class Exchange:
     async def _send(self, partner: int, step: Any, numbers: np.ndarray) -> None:
         from distributed.protocol import to_serialize
 
-        address = self._epoch.addresses[partner]
         is_long = numbers.nbytes >= LONG
         sent = to_serialize(numbers.data.cast("B")) if is_long else numbers.tobytes()
-        self.work.update(messages=1, bytes_moved=numbers.nbytes)
+        await self._write(partner, step, numbers.dtype.str, sent, numbers.nbytes)
+
+    async def _tell(self, partner: int, step: Any, thing: Any) -> None:
+        from distributed.protocol import to_serialize
+
+        await self._write(partner, step, "", to_serialize(thing), sizeof(thing))
+
+    async def _write(self, partner: int, step: Any, kind: str, sent: Any, n_bytes: int) -> None:
+        address, message = self._epoch.addresses[partner], [self._key(step, self.rank), kind, sent]
+        self.work.update(messages=1, bytes_moved=n_bytes)
         try:
-            if address not in self._box.comms:
-                comm = await self._worker.rpc.connect(address)
-                self._box.comms[address] = comm
-                await comm.write({"op": HANDLER, "epoch": self._epoch.name, "reply": False})
-            key = self._key(step, self.rank)
-            await self._box.comms[address].write([key, numbers.dtype.str, sent])
+            comm = await self._comm_to(address)
+            if comm is None:
+                self.work["relayed"] += 1
+                about = {"op": RELAYED, "epoch": self._epoch.name, "message": message}
+                await self._worker.scheduler.proxy(worker=address, msg=about)
+            else:
+                await comm.write(message)
         except OSError as error:
             raise EpochEndedError(f"{address} cannot be reached: {error!r}.") from error
 
+    async def _comm_to(self, address: str) -> Comm | None:
+        """The connection to a member; None: there is none, but the scheduler has one."""
+        comms = self._box.comms
+        if address not in comms:
+            try:
+                comm = await asyncio.wait_for(self._worker.rpc.connect(address), ASK_SECONDS)
+                await comm.write({"op": HANDLER, "epoch": self._epoch.name, "reply": False})
+            except (OSError, TimeoutError) as error:
+                comms[address] = comm = None
+                await self._ask(address)
+                logger.warning("%s is told by the scheduler: %r", address, error)
+            comms[address] = comm
+        return comms[address]
+
     async def _get(self, partner: int, step: Any, like: np.ndarray) -> np.ndarray:
         """Wait for numbers of a partner, of the form of `like`, as long as it is there."""
-        box, key = self._box, self._key(step, partner)
-        if key not in box.come:
-            box.wanted[key] = coming = asyncio.get_running_loop().create_future()
-            while not (await asyncio.wait([coming], timeout=ASK_SECONDS))[0]:
-                if self._is_cancelled():
-                    raise EpochEndedError("Nobody waits for this task any more.")
-                await self._ask(self._epoch.addresses[partner])
-            del box.wanted[key]
-        kind, sent = box.come.pop(key)
+        kind, sent = await self._come(partner, step)
         found = np.frombuffer(sent, kind)
         if found.dtype != like.dtype or found.size != like.size:
             raise EpochEndedError(
@@ -347,9 +432,28 @@ class Exchange:
             )
         return found.reshape(like.shape)
 
+    async def _hear(self, partner: int, step: Any) -> Any:
+        """Wait for what a partner tells, as long as it is there."""
+        return (await self._come(partner, step))[1]
+
+    async def _come(self, partner: int, step: Any) -> tuple[str, Any]:
+        box, key = self._box, self._key(step, partner)
+        if key not in box.come:
+            box.wanted[key] = coming = asyncio.get_running_loop().create_future()
+            while not (await asyncio.wait([coming], timeout=ASK_SECONDS))[0]:
+                if self._is_cancelled():
+                    raise EpochEndedError("Nobody waits for this task any more.")
+                await self._ask(self._epoch.addresses[partner])
+            del box.wanted[key]
+        return box.come.pop(key)
+
     async def _ask(self, address: str) -> None:
         """Raise EpochEndedError where a member does not answer, or knows the epoch no more."""
         asked = getattr(self._worker.rpc(address), ALIVE)(epoch=self._epoch.name)
+        if self._box.comms.get(address, asked) is None:
+            asked.close()
+            message = {"op": ALIVE, "epoch": self._epoch.name}
+            asked = self._worker.scheduler.proxy(worker=address, msg=message)
         try:
             is_alive = await asyncio.wait_for(asked, ASK_SECONDS)
         except (OSError, TimeoutError) as error:

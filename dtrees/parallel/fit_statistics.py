@@ -25,7 +25,7 @@ class FitStatistics:
         By phase: reading (of what belongs to rows of Dask collections, and of the lengths of their
         partitions), coding, growth. Parts of growth: table (until a worker has it, in the
         replicated regime; 0 where an earlier growth of a search has brought it), and blocks, bags,
-        rounds, codes (second requests), subtrees (in the partitioned one).
+        rounds, subtrees (in the partitioned one).
     counts : Counter
         lost_workers (that have gone, whatever the reason), retries (tasks that were submitted
         again), restarts (of all that is on the workers: codes that are learned, the table that was
@@ -38,7 +38,8 @@ class FitStatistics:
         partitioned: rounds, code_rounds (second requests, for the codes of some intervals),
         code_requests (nodes and columns of these), passes (over the codes), passes_saved (that
         trees one by one would have made beside these), cache_hits, rebuilds (places that were
-        computed again). bytes_moved is counts (code_bytes: those of codes), rows
+        computed again), epochs, and messages between their members, of which some may be relayed
+        by the scheduler. bytes_moved is what members have told each other, rows
         that left a block, and blocks that were moved to idle threads.
     """
 

@@ -1,19 +1,18 @@
 """Trees grown from a table that no worker holds: the partitioned regime.
 
-The codes stay where they are made, in *blocks* of partitions; the client runs the rounds of
-`dtrees.core.grow.rounds` and never sees a row::
+The codes stay where they are made, in *blocks* of partitions; the workers run the rounds of
+`dtrees.core.grow.rounds` among themselves (`dtrees.parallel.forest_members`), and the client never
+sees a row::
 
     blocks    partitions of codes and targets, results of the user's graph     on the workers
-    round     one task per thread of a worker: update, counts of its blocks ──▶ summed up here
+    rounds    members of an epoch: updates, counts, splits; the client hears of them once a second
     the end   rows of small nodes: block ──▶ one worker, which finishes them ──▶ subtrees
-
-    client    ──update, requests──▶  count-blocks   count-blocks      one message each way a round
-              ◀──────counts───────   (worker A)     (worker B)
 
 What can go wrong, beside what `dtrees.parallel.tasks` says of any task, and what it costs:
 
     a worker dies                       its blocks are computed again from the user's graph, their
-                                        positions from the updates so far; the round goes on
+                                        positions from the updates so far; rounds go on in another
+                                        epoch from what was heard last
     the cluster is restarted            all blocks are made again, `RESTARTS` times; the trees so
                                         far, which are here, are kept
     Ctrl-C, or an error in a task       the client cancels what is left
@@ -32,7 +31,7 @@ import pickle
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,31 +46,24 @@ from dtrees.coding.target import SpreadTarget
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.round_spec import HISTOGRAM_BUDGET, RoundSpec
+from dtrees.core.grow.round_spec import HISTOGRAM_BUDGET, Roots, RoundSpec
 from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
+from dtrees.core.grow.tree_batch import TreeBatch
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws
 from dtrees.core.stores.blocks.messages import (
-    NUMBER_BYTES,
     Counts,
-    HistogramRequest,
     Root,
     SplitUpdate,
-    add_up,
     merge_bags,
 )
 from dtrees.parallel.block_tasks import (
     GrowthOfBlocks,
-    Work,
-    add_counts,
     cache,
-    count_blocks,
-    cut_counts,
     facts_of_codes,
     finish_nodes,
     gather_nodes,
-    joined,
     make_codes,
     make_rows,
     room_of_positions,
@@ -83,23 +75,22 @@ from dtrees.parallel.client import (
     machines,
 )
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, PartFacts
+from dtrees.parallel.epochs import SLICE_SECONDS, Epochs
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.forest_members import PlaceOfBlock, Slice, grow_rounds
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.memory import (
-    ADDED_AT_ONCE,
     BESIDE_CODES,
-    CLIENT_BYTES,
     bytes_of_batch,
     bytes_of_open_row,
     configured_bytes,
-    even_stretches,
     gather_rows_of,
-    n_stretches,
     resolution_of,
     trees_at_once,
 )
 from dtrees.parallel.placed_blocks import BLOCKS_PER_THREAD, PlacedBlocks, share_out
+from dtrees.parallel.replicated import SharedArrays
 from dtrees.parallel.tasks import WATCH_SECONDS, Call, Tasks
 from dtrees.parallel.threads import LocalRunner
 
@@ -107,6 +98,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 
+NODES_OF_BATCH = 40  # bits of the numbers of the nodes of a batch of trees
 UNDER_WAY = 3  # batches, for each thread
 GROUP_SHARE = 1 / 12  # of the memory of a worker, for the codes of the blocks of a task
 
@@ -232,6 +224,9 @@ class BlocksOnWorkers(PlacedBlocks):
         self._is_known = False  # to workers, under its name
         self._groups: list[tuple[str, list[int], list[Future]]] = []
         self._grouped = 0.0
+        self._epochs = Epochs(tasks)
+        self._spec: RoundSpec  # of the trees that grow
+        self._packed: list[bytes]  # these trees, as they were heard of
 
     def make(self) -> None:
         """Make the blocks, and what goes with them."""
@@ -257,8 +252,11 @@ class BlocksOnWorkers(PlacedBlocks):
     def end(self) -> None:
         """Leave nothing on the cluster."""
         self._sent, self._values, self._groups = [], None, []
-        super().end()
-        self._rename(self._known.common)
+        try:
+            self._epochs.end()
+        finally:
+            super().end()
+            self._rename(self._known.common)
 
     def _rename(self, common: Common) -> None:
         """Let workers drop the positions of the growth, and take another name, that none knows."""
@@ -318,8 +316,6 @@ class BlocksOnWorkers(PlacedBlocks):
     def hear(self, what: str, depth: int) -> None:
         """Take note of a round."""
         self._stats.see(what)
-        if what != "code request":
-            logger.info("%s %d of growth %s", what, depth, self._known.name)
 
     def bags(self, roots: Sequence[Root], n_sets: int) -> list[tuple[Counts, list[int]]]:
         """What bags add up to."""
@@ -337,79 +333,67 @@ class BlocksOnWorkers(PlacedBlocks):
         self._stats.see_pass(len(roots) * n_sets)
         return merge_bags([of_block for of_task in found for of_block in of_task])
 
-    def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
-        """What some nodes add up to."""
-        n_numbers = sum(request.n_numbers for request in requests)
-        of_stored = NUMBER_BYTES * sum(request.n_stored for request in requests)
-        most = configured_bytes("dtrees.client-histograms", CLIENT_BYTES)
+    def grow(
+        self,
+        spec: RoundSpec,
+        numbers: Sequence[int],
+        begin: Roots,
+        heard: Callable[[str, int], object],
+    ) -> list[TreeBatch]:
+        """Grow the nodes that are spread, on the workers, each of which decides on some trees."""
+        n_batches = min(len(numbers), len(self._tasks.answering()))
+        places = np.array_split(np.arange(len(numbers)), n_batches)
+        spec = replace(spec, histogram_budget=max(1, spec.histogram_budget // len(places)))
+        batches = []
+        for k, some in enumerate(places):
+            roots = Roots(
+                [begin.roots[i] for i in some],
+                None if begin.sums is None else [begin.sums[i] for i in some],
+            )
+            first = len(numbers) + (k << NODES_OF_BATCH)
+            batches.append(TreeBatch(spec, [numbers[i] for i in some], roots, first))
+        if spec.is_small:
+            return batches
+        self._spec, self._packed = spec, [batch.packed() for batch in batches]
+        is_last = False
+        while not is_last:
+            with self._stats.phase("rounds"):
+                slices = self._tasks.run(self._go_on, self._make_again)
+            is_last = all(each.is_last for each in slices)
+            for each in slices:
+                self._stats.counts.update(each.work)
+                for k, packed in each.packed.items():
+                    self._packed[k] = packed
+            self._updates += slices[0].updates
+            for what in slices[0].heard.elements():
+                if what == "pass":
+                    self._stats.see_pass()
+                else:
+                    heard(what, 0)
+            logger.info("%d rounds of growth %s", len(self._updates), self._known.name)
+        self._epochs.end_epoch()
+        return [TreeBatch.unpacked(spec, packed) for packed in self._packed]
 
-        def work() -> tuple[Counts, list[tuple[Counts, Work]]]:
-            n_before = len(self._updates) - (update is not None)
-            self._send_updates(n_before)
-            before = self._sent[:n_before]
-            made = [
-                Call(
-                    "count-blocks",
-                    count_blocks,
-                    (halves, group, self._known, before, update, list(requests)),
-                    (worker,),
-                )
-                for worker, group, halves in self._by_worker()
-            ]
-            is_large = 8 * n_numbers * len(made) + of_stored > most
-            found = self._results(self._added_on_workers(made, n_numbers) if is_large else made)
-            counts = [each for each, _ in found]
-            return joined(counts) if is_large else add_up(counts), found
+    def _go_on(self) -> list[Slice]:
+        """Some more rounds, in this epoch or the next ones."""
+        call = Call("grow-rounds", grow_rounds, (SLICE_SECONDS,), about="rounds of a forest")
+        return self._epochs.results(self._begin, call)
 
-        if update is not None:
-            self._updates.append(update)
-        with self._stats.phase("rounds" if update is not None else "codes"):
-            total, found = self._tasks.run(work, self._make_again)
-        for counts, done in found:
-            self._stats.counts.update(done)
-            self._stats.counts["bytes_moved"] += counts.nbytes
-            if update is None:
-                self._stats.counts["code_bytes"] += counts.nbytes
-        self._stats.see_pass()
-        return total
-
-    def _added_on_workers(self, calls: Sequence[Call], n_numbers: int) -> list[Call]:
-        """Tasks that add up the counts of all others: on each worker, then a few at a time.
-
-        Large histograms are cut into stretches, each of which is added up by itself. What comes to
-        the client is one histogram of a node, however many workers there are.
-        """
-        of_workers: dict[tuple[str, ...], list[Future]] = defaultdict(list)
-        for call, future in zip(calls, self._tasks.submit(calls), strict=True):
-            of_workers[call.workers].append(future)
-        counted = [
-            (self._added(futures, workers), workers) for workers, futures in of_workers.items()
-        ]
-        n_parts = n_stretches(8 * n_numbers, len(counted))
-        found = []
-        for first, last in even_stretches(n_numbers, n_parts):
-            stretches = [future for future, _ in counted]
-            if n_parts > 1:
-                stretches = self._tasks.submit(
-                    [
-                        Call("cut-counts", cut_counts, (future, first, last), workers)
-                        for future, workers in counted
-                    ]
-                )
-            while len(stretches) > ADDED_AT_ONCE:
-                stretches = [
-                    self._added(stretches[i : i + ADDED_AT_ONCE])
-                    for i in range(0, len(stretches), ADDED_AT_ONCE)
-                ]
-            found.append(Call("add-counts", add_counts, (stretches,)))
-        self._stats.counts["bytes_moved"] += 8 * n_numbers * (len(counted) - 1)
-        return found
-
-    def _added(self, counted: list[Future], workers: tuple[str, ...] = ()) -> Future:
-        """The sum of some counts."""
-        if len(counted) == 1:
-            return counted[0]
-        return self._tasks.submit([Call("add-counts", add_counts, (counted,), workers)])[0]
+    def _begin(self) -> tuple[dict[str, list[Any]], Any]:
+        """The blocks of each member, and what has grown so far, as it is sent."""
+        self.settle()
+        found: dict[str, list[Any]] = defaultdict(list)
+        holders = self._tasks.holders(self._kept.blocks)
+        of_blocks = share_out(self._kept.lengths, holders, self._tasks.answering())
+        there = zip(of_blocks, self._tasks.holders(self._rows), strict=True)
+        away = [(i, worker) for i, (worker, have_it) in enumerate(there) if worker not in have_it]
+        self._moved(self._rows, away)
+        for number, worker in enumerate(of_blocks):
+            codes, rows = self._kept.blocks[number].key, self._rows[number].key
+            found[worker].append(PlaceOfBlock(number, codes, rows))
+        self._is_known = True
+        about = self._known, self._spec, self._packed, self._updates
+        return dict(found), self._tasks.send("rounds-so-far", SharedArrays(about))
 
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]

@@ -121,22 +121,29 @@ class PlacedBlocks:
             for number, to in places.items()
             if holders[number] and to not in holders[number]
         ]
+        moved = self._moved(self._kept.blocks, wanted)
+        self._tasks.hand_over(moved)
         per_row = self._parts.n_bytes / max(1, self._parts.n_rows)
-        at_once = MOVES_AT_ONCE * len(threads)
+        self._stats.counts["bytes_moved"] += int(per_row * sum(lengths[i] for i, _ in wanted))
+
+    def _moved(self, halves: list[Future], wanted: Sequence[tuple[int, str]]) -> list[Future]:
+        """Move halves of blocks by number, some at a time; the new ones, which take their places.
+
+        The worker that a half was on forgets it.
+        """
+        found: list[Future] = []
+        at_once = MOVES_AT_ONCE * len(self._tasks.workers())
         for start in range(0, len(wanted), at_once):
             some = wanted[start : start + at_once]
             moved = self._tasks.submit(
-                [
-                    Call("move-block", identity, (self._kept.blocks[number],), (worker,))
-                    for number, worker in some
-                ]
+                [Call("move-block", identity, (halves[i],), (worker,)) for i, worker in some]
             )
             self._tasks.wait(moved)
-            for (number, _), future in zip(some, moved, strict=True):
-                self._tasks.hand_over([future])
-                release(self._client, [self._kept.blocks[number]])  # the other worker forgets it
-                self._kept.blocks[number] = future
-                self._stats.counts["bytes_moved"] += int(per_row * lengths[number])
+            for (i, _), future in zip(some, moved, strict=True):
+                release(self._client, [halves[i]])
+                halves[i] = future
+            found += moved
+        return found
 
     def settle(self) -> None:
         """Wait until every block is on a worker that answers, which has about as many as others.

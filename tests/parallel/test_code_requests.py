@@ -10,7 +10,7 @@ import pytest
 
 from dtrees import RandomForestClassifier, RandomForestRegressor
 from dtrees.core.stores.blocks.block import Resolution
-from dtrees.parallel import memory
+from dtrees.parallel import memory, partitioned
 from tests.parallel.faults import Fault, assert_nothing_is_left, expected, fitted, pids
 from tests.parallel.test_collections import Folds, hash_of
 
@@ -24,7 +24,8 @@ MODELS = {
 
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch):
-    """Columns of some hundred codes are counted by few intervals."""
+    """Columns of some hundred codes are counted by few intervals; each round is heard of."""
+    monkeypatch.setattr(partitioned, "SLICE_SECONDS", 0)
     monkeypatch.setattr(memory, "RESOLUTION", Resolution(50, 20))
 
 
@@ -32,15 +33,11 @@ def assert_they_came(model):
     report = model.fit_report_
     assert report["code_rounds"] > 1
     assert report["code_requests"] > report["code_rounds"]
-    assert 0 < report["code_bytes"] < report["bytes_moved"]
-    assert report["seconds"]["codes"] > 0
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("client_bytes", ["0 B", "8 MiB"])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_same_model(name, client_bytes, here):
-    model = fitted(here, MODELS[name], **{"dtrees.client-histograms": client_bytes})
+def test_the_same_model(name, here):
+    model = fitted(here, MODELS[name])
     assert hash_of(model) == expected(MODELS[name])
     assert_they_came(model)
     assert_nothing_is_left(here)
@@ -66,7 +63,7 @@ def test_workers_that_die(name, number, n_killed, processes):
         for pid in before[:n_killed]:
             os.kill(pid, signal.SIGKILL)
 
-    with Fault(kill, "codes", number).set() as fault:
+    with Fault(kill, "rounds", number).set() as fault:
         model = fitted(processes, MODELS[name])
     assert fault.has_happened
     assert hash_of(model) == expected(MODELS[name])

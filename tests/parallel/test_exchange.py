@@ -2,7 +2,7 @@
 
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from uuid import uuid4
 
@@ -72,6 +72,59 @@ def test_all_members_have_the_sums(n_members, length, five):
         np.testing.assert_array_equal(largest, signed)
         assert set(wrapped) == {np.array([2**62] * n_members).sum()}
         assert work["rounds"] == 3
+
+
+def told(members):
+    """What others tell, and the sum of what they have for this member."""
+    found = members.gather({"rank": members.rank, "array": np.full(3, members.rank)})
+    n_members = len(found)
+    own = members.sum_parts([(1, [members.rank, k]) for k in range(n_members)], added)
+    return [(each["rank"], each["array"].tolist()) for each in found], own, members.work
+
+
+def added(one, other):
+    return one[0] + other[0], [one[1][0] + other[1][0], one[1][1]]
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("is_beyond", [False, True])
+def test_all_members_are_told(n_members, is_beyond, five):
+    with epoch_of(five, n_members) as epoch, closed_ports(five) if is_beyond else nullcontext():
+        found = results(five, epoch, told)
+    for rank, (others, own, work) in enumerate(found):
+        assert others == [(k, [k] * 3) for k in range(n_members)]
+        assert own == (n_members, [sum(range(n_members)), rank])
+        assert work["relayed"] == (work["messages"] if is_beyond else 0)
+        assert work["rounds"] == 2
+        assert work["messages"] <= 2 * (n_members - 1).bit_length()
+
+
+def test_sums_of_members_that_cannot_be_reached(five):
+    with epoch_of(five, 3) as epoch, closed_ports(five):
+        found = results(five, epoch, reduced, LONG)
+    for own, *_, work in found:
+        np.testing.assert_array_equal(own, np.arange(LONG) * 6)
+        assert work["relayed"] == work["messages"] > 0
+
+
+@contextmanager
+def closed_ports(client):
+    """No worker reaches another one; the scheduler reaches all."""
+    workers = set(client.nthreads())
+
+    def close(dask_worker):
+        async def connect(address, *arguments, **how):
+            if address in workers:
+                raise OSError("a closed port")
+            return await type(dask_worker.rpc).connect(dask_worker.rpc, address, *arguments, **how)
+
+        dask_worker.rpc.connect = connect
+
+    client.run(close)
+    try:
+        yield
+    finally:
+        client.run(lambda dask_worker: vars(dask_worker.rpc).pop("connect"))
 
 
 @pytest.mark.parametrize("length", [7, LONG])
@@ -254,11 +307,11 @@ class TestEnds:
         asked = []
         ask = exchange.Exchange._ask
 
-        async def noted(self, address):
+        async def noted(self, address, *how):
             asked.append(address)
             if len(asked) == 3:
                 five.loop.add_callback(leave)
-            await ask(self, address)
+            await ask(self, address, *how)
 
         def leave():
             exchange._boxes.pop((epoch.addresses[1], epoch.name))
@@ -287,5 +340,5 @@ class TestEnds:
             gone = Epoch(epoch.name, (*epoch.addresses, f"{host}/999999"))
             with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
                 future = five.submit(join, gone, workers=list(epoch.addresses))
-                with pytest.raises(EpochEndedError, match="cannot be reached"):
+                with pytest.raises(EpochEndedError, match="does not answer"):
                     future.result()

@@ -15,7 +15,8 @@ from libc.string cimport memcpy, memset
 
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, Inherited, int128_t
 from dtrees.core.grow._node_buffer cimport (
-    NodeBuffer, Record, free_node_buffer, partial_tree_of, stand_for, words_of_subset, write_record
+    NodeBuffer, Record, copy_words, free_node_buffer, partial_tree_of, reserve_records, stand_for,
+    words_of_subset, write_record
 )
 from dtrees.core.grow._node_step cimport search_members, split_members
 from dtrees.core.histogram._layout cimport Layout
@@ -40,6 +41,7 @@ cdef class RoundNode:
     """A node of one training set, which has no split yet; a root is given its depth and key."""
     cdef OpenNode node
     cdef int64_t n_set_words    # as in `Limits`
+    cdef int64_t n_classes      # of `class_totals`
     cdef double lowest          # of targets for their weights, of a regression
     cdef double highest
 
@@ -53,6 +55,19 @@ cdef class RoundNode:
     def __dealloc__(self):
         free_node(&self.node)
 
+    def __reduce__(self):
+        cdef OpenNode bare = self.node
+        bare.class_totals = NULL
+        bare.features = NULL
+        bare.few_columns = NULL
+        bare.histogram = NULL
+        bare.above.sets = NULL
+        return node_as_it_was, (
+            PyBytes_FromStringAndSize(<char*>&bare, sizeof(OpenNode)),
+            bytes_of(self.node.class_totals, self.n_classes),
+            bytes_of(self.node.above.sets, self.n_set_words),
+            self.n_set_words, self.n_classes, self.lowest, self.highest)
+
     @property
     def depth(self):
         return self.node.depth
@@ -65,8 +80,7 @@ cdef class RoundNode:
     def above(self):
         """What its ancestors allow it, as `dtrees.core.grow.source.Above`."""
         cdef const Inherited* above = &self.node.above
-        cdef int64_t n = self.n_set_words * <int64_t>sizeof(uint64_t)
-        sets = None if above.sets == NULL else PyBytes_FromStringAndSize(<char*>above.sets, n)
+        sets = bytes_of(above.sets, self.n_set_words)
         return (above.lower if above.has_lower else None,
                 above.upper if above.has_upper else None, sets)
 
@@ -74,6 +88,40 @@ cdef class RoundNode:
     def n(self):
         """Rows; of a root only when it is recorded."""
         return self.node.totals.n
+
+
+cdef object bytes_of(const void* numbers, int64_t n):
+    """Some numbers of eight bytes as bytes; None: there are none."""
+    return None if numbers == NULL else PyBytes_FromStringAndSize(<char*>numbers, 8 * n)
+
+
+cdef void* copied(numbers) except? NULL:
+    """The bytes, in memory of their own; NULL for None."""
+    cdef const uint8_t[::1] of_bytes
+    cdef void* found
+    if numbers is None:
+        return NULL
+    of_bytes = numbers
+    found = malloc(max(1, len(of_bytes)))
+    if found == NULL:
+        raise MemoryError
+    if len(of_bytes) > 0:
+        memcpy(found, &of_bytes[0], len(of_bytes))
+    return found
+
+
+def node_as_it_was(const uint8_t[::1] bare, class_totals, sets, n_set_words, n_classes, lowest,
+                   highest):
+    """A node from its pickle, which processes of one machine type exchange."""
+    cdef RoundNode found = RoundNode()
+    if len(bare) != sizeof(OpenNode):
+        raise ValueError("This node is of another build.")
+    memcpy(&found.node, &bare[0], sizeof(OpenNode))
+    found.node.class_totals = <int64_t*>copied(class_totals)
+    found.node.above.sets = <uint64_t*>copied(sets)
+    found.n_set_words, found.n_classes = n_set_words, n_classes
+    found.lowest, found.highest = lowest, highest
+    return found
 
 
 cdef class RoundTree:
@@ -89,6 +137,8 @@ cdef class RoundTree:
         The same as blocks have it, where these count without the class weights of the set.
     of_class : int64 (n_classes,) or None, default=None
         These weights, which are in the sums of nodes, and not in histograms.
+    piece : PartialTree or None, default=None
+        The records so far.
     """
     cdef Dataset dataset
     cdef Dataset counted
@@ -100,7 +150,7 @@ cdef class RoundTree:
     cdef readonly object scale
 
     def __cinit__(self, Dataset dataset, rules, scale, Dataset counted=None,
-                  const int64_t[::1] of_class=None):
+                  const int64_t[::1] of_class=None, piece=None):
         self.dataset = dataset
         self.counted = dataset if counted is None else counted
         self.of_class = of_class
@@ -108,9 +158,26 @@ cdef class RoundTree:
         self.subtrees = []
         self.rules = rules
         self.scale = scale
+        if piece is not None:
+            self.write_piece(piece)
 
     def __dealloc__(self):
         free_node_buffer(&self.out)
+
+    cdef write_piece(self, piece):
+        """Write the records of a piece, which is the first one."""
+        cdef int64_t n = len(piece.nodes), S = self.params.n_statistics
+        cdef const uint8_t[::1] nodes = piece.nodes.view(np.uint8)
+        cdef const int64_t[:, ::1] statistics = piece.statistics
+        cdef const uint64_t[::1] words = piece.words
+        if not reserve_records(&self.out, n, S):
+            raise MemoryError
+        self.out.count = n
+        if n > 0:
+            memcpy(self.out.nodes, &nodes[0], n * sizeof(Record))
+            memcpy(self.out.statistics, &statistics[0, 0], n * S * sizeof(int64_t))
+        if len(words) > 0 and copy_words(&self.out, &words[0], len(words)) < 0:
+            raise MemoryError
 
     def record(self, RoundNode node, const int64_t[::1] sums):
         """Record a node whose sums are known (as `_node_counts.count`); whether it stays a leaf."""
@@ -134,6 +201,7 @@ cdef class RoundTree:
                 open.class_totals = <int64_t*>malloc(n_bytes)
             if open.class_totals == NULL:
                 raise MemoryError
+            node.n_classes = self.params.criterion.n_classes
             memcpy(open.class_totals, &sums[CLASS_0], n_bytes)
         describe(open, self.params)
         self.write(open)
@@ -328,6 +396,7 @@ cdef class RoundSearch:
         cdef bint can_be_split = self.q.split.test != LEAF
         cdef bint is_split
         left.n_set_words = right.n_set_words = self.tree.params.limits.n_set_words
+        left.n_classes = right.n_classes = self.tree.params.criterion.n_classes
         with nogil:
             is_split = split_members(&self.store.store, &self.tree.out, &member, 1) != 0
         self.check_memory()

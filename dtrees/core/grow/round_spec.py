@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from dtrees.core.membership.resampling import ClassWeights
 from dtrees.core.membership.shares import Shares
 from dtrees.core.stores.blocks._node_counts import CLASS_0, HIGHEST, TARGET, WEIGHT, N
 from dtrees.core.stores.blocks.block import Common
-from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate
+from dtrees.core.stores.blocks.messages import Counts, Root, SplitUpdate
 from dtrees.typing import Runner, serial
+
+if TYPE_CHECKING:
+    from dtrees.core.grow.tree_batch import TreeBatch
 
 HISTOGRAM_BUDGET = 256 * 2**20
 GATHER_ROWS = 65_536
@@ -76,8 +79,14 @@ class Blocks(Protocol):
     def bags(self, roots: Sequence[Root], n_sets: int) -> list[tuple[Counts, list[int]]]:
         """By tree: sums of its bag in each set, and the key of the largest draw of each block."""
 
-    def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
-        """Take an update, if there is one; then return sums and histograms of some nodes."""
+    def grow(
+        self,
+        spec: RoundSpec,
+        numbers: Sequence[int],
+        begin: Roots,
+        heard: Callable[[str, int], object],
+    ) -> list[TreeBatch]:
+        """Grow the nodes that are spread, in one or more batches of trees."""
 
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]

@@ -41,7 +41,7 @@ from dtrees.core.data.criteria import CRITERIA, OF_USER
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.gathered import GatheredNode, grow_gathered
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.round_spec import Blocks, RoundSpec, roots_of, sets_of_scales
+from dtrees.core.grow.round_spec import Blocks, Roots, RoundSpec, roots_of, sets_of_scales
 from dtrees.core.grow.tree_batch import TreeBatch
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, PositionIndex
@@ -51,6 +51,7 @@ from dtrees.core.stores.blocks.messages import (
     Root,
     SplitUpdate,
     add_up,
+    joined,
     merge_bags,
 )
 from dtrees.typing import Runner, serial
@@ -90,36 +91,47 @@ def grow_in_rounds(
                 of_set[tree].update(zip(group, own, strict=True))
         yield from ((tree, [own[s] for s in range(spec.n_sets)]) for tree, own in of_set.items())
         return
-    batch = TreeBatch(spec, numbers, begin)
-    while batch.frontier:
-        nodes = batch.next_nodes()
-        heard("round", min(node.depth for node in nodes))
-        batch.take(nodes, blocks.count(batch.take_update(), batch.requests(nodes)))
-        while batch.waiting:
-            waiting, requests = batch.take_waiting()
-            heard("code round", min(each.node.depth for each in waiting))
-            for each in waiting:
-                for _ in each.wanted:
-                    heard("code request", each.node.depth)
-            batch.take_codes(waiting, blocks.count(None, requests))
-    if work is not None:
-        work.update(batch.shared)
-    missing = Counter(node.tree for node in batch.gathered)
+    batches = blocks.grow(spec, numbers, begin, heard)
+    batch_of = {number: batch for batch in batches for number in batch.numbers}
+    place_of = {number: place for batch in batches for place, number in enumerate(batch.numbers)}
     empty: dict[int, list[int]] = defaultdict(list)  # sets without a row in the bag of a tree
-    for tree, number in batch.empty:
-        empty[tree].append(number)
-    ready = [tree for tree in range(len(numbers)) if tree not in missing and tree not in empty]
-    yield from ((numbers[tree], list(batch.trees(tree).values())) for tree in ready)
-    for index, pieces in blocks.finish(batch.take_update(), batch.gathered):
-        tree = batch.graft(index, pieces)
-        missing[tree] -= 1
-        if missing[tree] == 0 and tree not in empty:
-            yield numbers[tree], list(batch.trees(tree).values())
-    for tree, alone in empty.items():  # growths of their own, when this one is over
-        trees = batch.trees(tree)
-        for number in alone:
-            ((_, (trees[number],)),) = grow_in_rounds(spec.some([number]), [numbers[tree]], blocks)
-        yield numbers[tree], [trees[number] for number in range(spec.n_sets)]
+    for batch in batches:
+        for place, number in batch.empty:
+            empty[batch.numbers[place]].append(number)
+        if work is not None:
+            work.update(batch.shared)
+    gathered = [(batch, index) for batch in batches for index in range(len(batch.gathered))]
+    nodes = [batch.gathered[index] for batch, index in gathered]
+    missing = Counter(node.number for node in nodes)
+
+    def complete(number: int) -> dict[int, Tree]:
+        return batch_of[number].trees(place_of[number])
+
+    ready = [number for number in numbers if number not in missing and number not in empty]
+    yield from ((number, list(complete(number).values())) for number in ready)
+    update = joined([batch.take_update() for batch in batches])
+    for place, pieces in blocks.finish(update, nodes):
+        batch, index = gathered[place]
+        number = batch.numbers[batch.graft(index, pieces)]
+        missing[number] -= 1
+        if missing[number] == 0 and number not in empty:
+            yield number, list(complete(number).values())
+    for number, alone in empty.items():  # growths of their own, when this one is over
+        trees = complete(number)
+        for each in alone:
+            ((_, (trees[each],)),) = grow_in_rounds(spec.some([each]), [number], blocks)
+        yield number, [trees[each] for each in range(spec.n_sets)]
+
+
+Count = Callable[[SplitUpdate | None, Sequence[HistogramRequest]], Counts]
+
+
+def grow_batch(batch: TreeBatch, count: Count, heard: Callable[[str, int], object]) -> None:
+    """Grow the nodes of a batch that are spread: `count` takes an update and counts some nodes."""
+    while (asked := batch.ask()) is not None:
+        for what in asked.heard:
+            heard(*what)
+        batch.hear(count(asked.update, asked.requests))
 
 
 AT_ONCE = 64  # nodes whose rows are gathered at a time
@@ -155,6 +167,18 @@ class LocalBlocks:
     def bags(self, roots: Sequence[Root], n_sets: int) -> list[tuple[Counts, list[int]]]:
         """Sums of bags."""
         return merge_bags(self._run([partial(block.bags, roots, n_sets) for block in self._blocks]))
+
+    def grow(
+        self,
+        spec: RoundSpec,
+        numbers: Sequence[int],
+        begin: Roots,
+        heard: Callable[[str, int], object],
+    ) -> list[TreeBatch]:
+        """Grow the nodes that are spread."""
+        batch = TreeBatch(spec, numbers, begin)
+        grow_batch(batch, self.count, heard)
+        return [batch]
 
     def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
         """Sums and histograms of some nodes."""

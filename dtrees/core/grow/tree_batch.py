@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from dtrees.coding.coded import SPARSE
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.data.scale import Scale
 from dtrees.core.grow._round_tree import RoundNode, RoundSearch, RoundTree
 from dtrees.core.grow.assembly import join, trees_of
 from dtrees.core.grow.gathered import GatheredNode
@@ -194,6 +198,17 @@ class CountingPlan:
         return found
 
 
+class Asked(NamedTuple):
+    """What blocks are told and asked in a round."""
+
+    update: SplitUpdate | None
+    requests: list[HistogramRequest]
+    heard: list[tuple[str, int]]  # what a round is, and depths, as `grow_in_rounds` tells it
+
+
+# what a batch has of its specification
+OF_SPEC = frozenset(["_spec", "_n_drawn", "_all_columns", "_rules", "_columns", "_plan"])
+
 Split = tuple[FoundSplit, RoundNode, RoundNode]  # the test, and the children
 
 
@@ -206,9 +221,14 @@ class TreeBatch:
         As for `dtrees.core.grow.rounds.grow_in_rounds`.
     begin : Roots
         Of the trees.
+    first_node : int or None, default=None
+        Number of the first node that is no root, of those of all batches that blocks know. None:
+        the one after the roots.
 
     Attributes
     ----------
+    numbers : list of int
+        Of the trees.
     frontier : Frontier
     waiting : list of WaitingNode
         Nodes that were searched, and wait for the codes of some intervals.
@@ -221,18 +241,17 @@ class TreeBatch:
         set of each; trees of each pass over the blocks (``passes_saved``, less the passes).
     """
 
-    def __init__(self, spec: RoundSpec, numbers: Sequence[int], begin: Roots) -> None:
-        self._spec = spec
-        self._numbers = list(numbers)
-        n_columns = spec.sample.n_columns
-        most = spec.common.rules.max_features
-        self._n_drawn = n_columns if most is None else min(most, n_columns)
-        self._all_columns = np.arange(n_columns, dtype=np.int32)
-        self._rules = [spec.common.rules.of_tree(number, n_columns) for number in numbers]
-        # what columns of each tree are drawn from: nothing is searched in it, so it has no scale
-        self._columns = [Dataset(spec.sample, spec.target, own) for own in self._rules]
+    def __init__(
+        self,
+        spec: RoundSpec,
+        numbers: Sequence[int],
+        begin: Roots,
+        first_node: int | None = None,
+    ) -> None:
+        self.numbers = list(numbers)
+        self._begin_from(spec)
         self._roots = begin.roots
-        self._n_nodes = len(self._roots)
+        self._n_nodes = len(self._roots) if first_node is None else first_node
         self._trees: list[dict[int, RoundTree]] = [{} for _ in numbers]
         self._splits: list[NodeSplit] = []
         self._done: list[int] = []
@@ -242,13 +261,13 @@ class TreeBatch:
         self.empty: list[tuple[int, int]] = []
         self.shared: Counter[str] = Counter()
         self.frontier = Frontier()
+        self._hear: Callable[[Counts], None]  # what waits for the counts of a round
         n = int(spec.n_rows.max(initial=0))
         opened = [
             OpenNode(root.node, tree, {number: RoundNode() for number in range(spec.n_sets)}, n)
             for tree, root in enumerate(self._roots)
         ]
         if not spec.is_small:
-            self._plan = CountingPlan(spec, self._columns[0], self._all_columns, self._n_drawn)
             self.frontier.extend(opened)
             return
         assert begin.sums is not None
@@ -260,8 +279,70 @@ class TreeBatch:
                 of_sets = {each: root.of_sets[each] for each in np.flatnonzero(begun).tolist()}
                 self._gather(replace(root, of_sets=of_sets))
 
+    def _begin_from(self, spec: RoundSpec) -> None:
+        """Set up what follows from the specification."""
+        self._spec = spec
+        n_columns = spec.sample.n_columns
+        most = spec.common.rules.max_features
+        self._n_drawn = n_columns if most is None else min(most, n_columns)
+        self._all_columns = np.arange(n_columns, dtype=np.int32)
+        self._rules = [spec.common.rules.of_tree(number, n_columns) for number in self.numbers]
+        # what columns of each tree are drawn from: nothing is searched in it, so it has no scale
+        self._columns = [Dataset(spec.sample, spec.target, own) for own in self._rules]
+        self._plan = CountingPlan(spec, self._columns[0], self._all_columns, self._n_drawn)
+
+    def packed(self) -> bytes:
+        """All that has grown, between two rounds; to be continued by `unpacked`.
+
+        Histograms of parents are left out, so open siblings are both counted.
+        """
+        assert not self.waiting
+        state = {name: value for name, value in vars(self).items() if name not in OF_SPEC}
+        state["frontier"] = Frontier(replace(node, pair=None) for node in self.frontier)
+        state["_put_off"] = [replace(node, pair=None) for node in self._put_off]
+        state["_trees"] = [
+            {number: (own.rules, own.scale, own.pieces()[0]) for number, own in trees.items()}
+            for trees in self._trees
+        ]
+        return pickle.dumps(state, protocol=5)
+
+    @classmethod
+    def unpacked(cls, spec: RoundSpec, packed: bytes) -> TreeBatch:
+        """A batch from its `packed` form."""
+        found = cls.__new__(cls)
+        vars(found).update(pickle.loads(packed))
+        found._begin_from(spec)
+        found._trees = [
+            {number: found._tree(place, number, *own) for number, own in trees.items()}
+            for place, trees in enumerate(vars(found)["_trees"])
+        ]
+        return found
+
     # ---------------------------------------------------------------------------------------------
     # a round
+
+    def ask(self, is_last: bool = False) -> Asked | None:
+        """Begin a round; None: there is nothing to be asked.
+
+        If it `is_last`, only codes that nodes wait for are asked for, so that none waits at last.
+        """
+        if self.waiting:
+            waiting, requests = self.take_waiting()
+            self._hear = partial(self.take_codes, waiting)
+            heard = [("code round", min(each.node.depth for each in waiting))]
+            heard += [("code request", each.node.depth) for each in waiting for _ in each.wanted]
+            return Asked(None, requests, heard)
+        if is_last or not self.frontier:
+            return None
+        nodes = self.next_nodes()
+        self._hear = partial(self.take, nodes)
+        heard = [("round", min(node.depth for node in nodes))]
+        return Asked(self.take_update(), self.requests(nodes), heard)
+
+    def hear(self, counts: Counts) -> None:
+        """Take what blocks have counted, which ends the round."""
+        self._hear(counts)
+        del self._hear
 
     def next_nodes(self) -> list[OpenNode]:
         """The nodes of the next round."""
@@ -426,12 +507,25 @@ class TreeBatch:
         if spec.shares is not None:
             total = int(sums[WEIGHT]) * target.weight_unit
             rules = spec.shares.applied(rules, int(spec.n_rows[number]), total)
+        self._trees[root.tree][number] = self._tree(root.tree, number, rules, scale)
+        return True
+
+    def _tree(
+        self,
+        place: int,
+        number: int,
+        rules: GrowthRules,
+        scale: Scale,
+        piece: PartialTree | None = None,
+    ) -> RoundTree:
+        """The tree of a set, from its records so far."""
+        spec, weights, target = self._spec, self._spec.class_weights, self._spec.target
         counted = of_class = None  # without class weights blocks count
         if weights is not None:
-            counted, of_class = self._columns[root.tree], weights.multiplier[number]
+            target = weights.of(target, number)
+            counted, of_class = self._columns[place], weights.multiplier[number]
         dataset = Dataset(spec.sample, target, rules, scale, spec.values)
-        self._trees[root.tree][number] = RoundTree(dataset, rules, scale, counted, of_class)
-        return True
+        return RoundTree(dataset, rules, scale, counted, of_class, piece)
 
     def _open_children(
         self,
@@ -475,7 +569,7 @@ class TreeBatch:
         for tree, own in zip(trees, node.of_sets.values(), strict=True):
             tree.reserve(own)
         self._put_off.append(node)
-        number, sets = self._numbers[node.tree], tuple(node.of_sets)
+        number, sets = self.numbers[node.tree], tuple(node.of_sets)
         of_any = next(iter(node.of_sets.values()))
         identity = (node.node, node.tree, number, sets, of_any.depth, of_any.path, node.n)
         rules, scales = zip(*[(tree.rules, tree.scale) for tree in trees], strict=True)

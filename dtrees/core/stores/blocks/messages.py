@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -61,6 +62,12 @@ class SplitUpdate:
     roots: tuple[Root, ...] = ()
     splits: tuple[NodeSplit, ...] = ()
     done: tuple[int, ...] = ()  # nodes whose rows are not needed any more, after the splits
+
+
+def joined(updates: Sequence[SplitUpdate]) -> SplitUpdate:
+    """Updates of several batches of trees, as one."""
+    parts = zip(*((each.roots, each.splits, each.done) for each in updates), strict=True)
+    return SplitUpdate(*(tuple(chain.from_iterable(part)) for part in parts))
 
 
 @dataclass(frozen=True)
@@ -160,6 +167,20 @@ class Counts(SmallArraysInside):
         nothing = np.zeros(0, dtype=np.int64)
         while True:
             yield nothing, nothing, None
+
+    def split(self, requests: Sequence[Sequence[HistogramRequest]]) -> list[Counts]:
+        """The counts of each of some lists of requests that were counted one behind the other."""
+        found, lists = [], self.stored_lists()
+        n_sums = n_numbers = 0
+        for some in requests:
+            first_sum, first_number = n_sums, n_numbers
+            n_sums += sum(each.members.bit_count() for each in some)
+            n_numbers += sum(each.n_numbers for each in some)
+            own = [next(lists) for _ in some]
+            stored = None if self.stored is None else StoredCounts.of(own)
+            sums, numbers = self.sums[first_sum:n_sums], self.histogram[first_number:n_numbers]
+            found.append(Counts(sums, numbers, stored))
+        return found
 
 
 def add_up(counts: Iterable[Counts]) -> Counts:
