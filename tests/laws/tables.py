@@ -24,6 +24,7 @@ from dtrees.core.grow.assembly import frozen
 from dtrees.core.grow.round_spec import GATHER_ROWS, HISTOGRAM_BUDGET, RoundSpec
 from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
 from dtrees.core.grow.source import DatasetSource
+from dtrees.core.grow.tree_batch import TreeBatch
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution
 from tests.coding.examples import coded_columns, coded_csc
@@ -204,9 +205,22 @@ def grow_blocks(
 ) -> Tree:
     """The tree of rows that lie in several blocks, in rounds."""
     spec = spec_of(parts, rules, thresholds, values=values, **limits)
-    grown = grow_in_rounds(spec, [rules.tree], LocalBlocks(blocks_of(parts), values))
+    kind = PackedBlocks if len(parts) % 2 else LocalBlocks
+    grown = grow_in_rounds(spec, [rules.tree], kind(blocks_of(parts), values))
     ((_, (tree,)),) = grown
     return tree
+
+
+class PackedBlocks(LocalBlocks):
+    """Blocks whose driver is packed after each round, and goes on from that somewhere else."""
+
+    def grow(self, spec, numbers, begin, heard):
+        batch = TreeBatch(spec, numbers, begin)
+        while (asked := batch.ask()) is not None:
+            batch.hear(self.count(asked.update, asked.requests))
+            if not batch.waiting:
+                batch = TreeBatch.unpacked(spec, batch.packed())
+        return [batch]
 
 
 def spec_of(

@@ -14,7 +14,14 @@ from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
 from dtrees.core.membership.resampling import Bags, of_sets, without_class_weights
 from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution
-from tests.laws.tables import coded, coded_mixed, coded_sparse, examples, grow_tree
+from tests.laws.tables import (
+    PackedBlocks,
+    coded,
+    coded_mixed,
+    coded_sparse,
+    examples,
+    grow_tree,
+)
 from tests.laws.test_class_weights import KINDS, tables, weighing
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import SEEDS, assume_weights, folds, masks
@@ -75,7 +82,8 @@ def grow_sets_in_rounds(
         class_weights=resampling.class_weights,
         **limits,
     )
-    grown = grow_in_rounds(spec, [rules.tree], LocalBlocks(blocks, values), work=work)
+    kind = PackedBlocks if seed % 2 else LocalBlocks
+    grown = grow_in_rounds(spec, [rules.tree], kind(blocks, values), work=work)
     ((_, trees),) = grown
     return trees
 

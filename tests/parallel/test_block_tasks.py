@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from itertools import pairwise
 from types import SimpleNamespace
 
 import dask
@@ -17,14 +16,10 @@ from distributed.system import MEMORY_LIMIT
 
 from dtrees.coding.target import Target
 from dtrees.core.stores.blocks.block import GatheredRows
-from dtrees.core.stores.blocks.messages import Counts, add_up
+from dtrees.core.stores.blocks.messages import Counts
 from dtrees.parallel import block_tasks
 from dtrees.parallel.block_tasks import (
     PositionCache,
-    Work,
-    add_counts,
-    cut_counts,
-    joined,
     make_codes,
     make_rows,
     room_of_positions,
@@ -34,30 +29,6 @@ from tests.laws.tables import coded
 from tests.parallel.faults import fitted
 from tests.parallel.test_collections import hash_of
 from tests.parallel.test_partitioned import EXPECTED
-
-
-def counted(seed):
-    rng = np.random.default_rng(seed)
-    counts = Counts(rng.integers(0, 9, (3, 10)), rng.integers(0, 9, 20))
-    return counts, Work(cache_hits=seed, rebuilds=1)
-
-
-@pytest.mark.parametrize("n_tasks", [1, 4, 9])
-@pytest.mark.parametrize("ends", [(0, 20), (0, 7, 20), (0, 1, 2, 20), range(21)])
-def test_stretches_add_up_to_the_whole(ends, n_tasks):
-    """As workers add up large histograms."""
-    tasks = [counted(seed) for seed in range(n_tasks)]
-    stretches = [
-        add_counts([cut_counts(each, first, last) for each in tasks])
-        for first, last in pairwise(ends)
-    ]
-    total = joined([counts for counts, _ in stretches])
-    whole = add_up([counts for counts, _ in tasks])
-    np.testing.assert_array_equal(total.sums, whole.sums)
-    np.testing.assert_array_equal(total.histogram, sum(counts.histogram for counts, _ in tasks))
-    assert sum(work["cache_hits"] for _, work in stretches) == sum(range(n_tasks))
-    assert sum(work["rebuilds"] for _, work in stretches) == n_tasks
-
 
 CODED = coded([[float(i % 9) for i in range(5000)] for _ in range(4)])
 TARGET = Target.regression(np.arange(5000.0))
