@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dtrees.estimators import (
+        AdaBoostClassifier,
+        AdaBoostRegressor,
         BaggingClassifier,
         BaggingRegressor,
         DecisionTreeClassifier,
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
     "DecisionTreeClassifier",
@@ -74,6 +78,8 @@ __all__ = [
 
 _NAMES = {
     "dtrees.estimators": (
+        "AdaBoostClassifier",
+        "AdaBoostRegressor",
         "BaggingClassifier",
         "BaggingRegressor",
         "DecisionTreeClassifier",

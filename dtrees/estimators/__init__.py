@@ -1,6 +1,7 @@
 """The scikit-learn skin: parameters in, one growth, attributes out."""
 
 from dtrees.constraints import InvalidParameterError
+from dtrees.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from dtrees.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.estimators.estimate import CostEstimate, estimate_cost
 from dtrees.estimators.forest_kinds import (
@@ -15,6 +16,8 @@ from dtrees.estimators.tree_view import TreeView
 from dtrees.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
     "CostEstimate",

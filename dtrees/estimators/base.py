@@ -34,7 +34,7 @@ these attributes and no others, and what a file says is checked by the same cons
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache
 from numbers import Integral
@@ -136,6 +136,7 @@ class BaseModel(BaseEstimator):
     _tree_class: ClassVar[type[BaseModel]]  # of its trees, as estimators
     _adds_steps: ClassVar[bool] = False  # trees are of numbers, whatever the target
     _random_cuts: ClassVar[bool] = False
+    _draws_ties: ClassVar[bool] = False  # between columns of equal gain, also without a seed
     _spare_bits: ClassVar[int] = 0  # of the integers of the target
     _criteria: ClassVar[Mapping[str, str]]
 
@@ -337,6 +338,13 @@ class BaseModel(BaseEstimator):
                 made.__dict__[name] = learned[name]
         return made
 
+    def _summed(self) -> tuple[Any, ...]:
+        """The trees, whose values have a mean; or add up: with their start and their link.
+
+        As attributes of `dtrees.export.model_nodes.ModelNodes`. TypeError: they do neither.
+        """
+        return (self.forest_.trees,)
+
     def _parts(self) -> Parts:
         learned, parameters = self._learned_attributes(), self.get_params(deep=False)
         return Parts(parameters, learned, self.forest_.trees, self.codebook_, self._saw_missing)
@@ -441,6 +449,28 @@ class BaseModel(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+class Ensemble(BaseModel):
+    """A model of trees that stand in a row; not meant to be used itself."""
+
+    @property
+    def estimators_(self) -> list:
+        """The trees as fitted estimators, made at the first look."""
+        check_is_fitted(self)
+        return self._trees_as_estimators()
+
+    def __len__(self) -> int:
+        """Number of trees."""
+        return len(self.estimators_)
+
+    def __getitem__(self, i: int) -> Any:
+        """Tree i as an estimator."""
+        return self.estimators_[i]
+
+    def __iter__(self) -> Iterator:
+        """The trees as estimators."""
+        return iter(self.estimators_)
 
 
 # Methods that only some classes have: they name them, in front of scikit-learn's mixins.

@@ -725,6 +725,15 @@ class BaseBoosting(BaseModel):
         found[:] = made
         return found.reshape(-1, self.n_trees_per_iteration_)
 
+    def _summed(self) -> tuple[Any, ...]:
+        trees, classes = self.forest_.trees, getattr(self, "classes_", None)
+        loss: Any = self._fit_loss
+        if classes is None:
+            return trees, self._initial, "log" if loss.is_log else "identity"
+        if len(classes) == 1:  # the share is 1: no odds, no link
+            return trees, np.ones(1), "identity"
+        return trees, self._initial, "softmax" if len(classes) > 2 else "logit"
+
     def _parts(self) -> Parts:
         parts = super()._parts()
         parts.attributes["_fit_loss"] = said_of(self._fit_loss, type(self).__name__)

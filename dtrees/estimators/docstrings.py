@@ -196,6 +196,29 @@ max_bins : int
     at quantiles, in which rows count by their weights. With more than 255, columns take longer.
     None: every value is kept.
 """,
+    "adaboost": """\
+n_estimators : int
+    Number of trees, at most.
+learning_rate : float
+    What the vote of each tree is multiplied by; with less, weights change less between trees.
+loss : {"linear", "square", "exponential"}
+    What becomes of the error of a row, as a share of the largest one: itself, its square, or
+    one minus the exponential of its negative.
+min_samples_split : int or float
+    Least number of rows of a node that is split; a float is a share of the rows of positive
+    weight, rounded up.
+random_state : int, RandomState or None
+    Seed of the draws of columns and, of numbers, of bags; and of the sample behind cuts (see
+    `max_bins`). Where splits of several columns gain the same, the seed and the node decide
+    between them. None: the lowest of these columns is taken, so a classifier that searches all
+    columns of exact codes draws nothing and is the same each time.
+regime : {"local", "replicated", "partitioned"} or None
+    Where the trees are grown, one after the other. "local": on threads of this process.
+    "replicated": each on a worker of a Dask cluster. "partitioned": on workers that keep their
+    rows, or without a cluster in blocks of rows on threads. None: "partitioned" where the codes
+    of a Dask collection are more than a worker should hold, or else "local". Changes nothing
+    but the time.
+""",
     "all": """\
 max_depth : int
     Nodes at this depth are leaves. None: no limit.
@@ -299,6 +322,20 @@ evals_result_ : dict of dict of list of float
     measure says after 1, 2, ... iterations. "loss" is the mean loss, and scorers are as
     scikit-learn's. Empty where nothing was scored.
 """,
+    "adaboost": """\
+estimators_ : list of {tree}
+    The trees as fitted estimators, made at the first look; fewer than `n_estimators` where the
+    fit ended early.
+estimator_weights_ : float64 array of shape (n_trees,)
+    What the vote of each tree weighs.
+estimator_errors_ : float64 array of shape (n_trees,)
+    Mean loss of each tree over the rows that it was grown to, by their weights; of classes, the
+    share of the weight that it misses.
+""",
+    "importances of a adaboost": """\
+feature_importances_ : float64 array of shape (n_features_in_,)
+    Mean share of every column in the impurity decrease of the trees, by their weights.
+""",
     "drawn": """\
 max_features_ : int
     Number of columns drawn at each node.
@@ -341,7 +378,7 @@ codebook_ : dtrees.coding.codebook.CodeBook
 """,
 }
 
-Kind = Literal["tree", "forest", "boosting"]
+Kind = Literal["tree", "forest", "adaboost", "boosting"]
 Target = Literal["classes", "numbers"]
 
 
@@ -350,7 +387,7 @@ def documented(kind: Kind, target: Target) -> Callable[[Made], Made]:
 
     Parameters
     ----------
-    kind : 'tree', 'forest' or 'boosting'
+    kind : 'tree', 'forest', 'adaboost' or 'boosting'
     target : 'classes' or 'numbers'
         What it predicts.
     """
@@ -381,7 +418,7 @@ def parameters_of(made: type, kind: Kind, target: Target) -> str:
         One is not described.
     """
     known: dict[str, tuple[str, str]] = {}
-    for section in ("all", kind, target):
+    for section in ("all", target, kind):
         known |= entries(PARAMETERS[section])
     described = []
     for name, parameter in inspect.signature(made).parameters.items():
@@ -396,6 +433,8 @@ def attributes_of(kind: Kind, target: Target) -> str:
     order: Sequence[str] = (target, f"importances of a {kind}", "drawn", "all", "outputs", "tree")
     if kind == "forest":
         order = ("forest", *order[:-1], "out of bag", f"{target} out of bag", "trees")
+    elif kind == "adaboost":
+        order = ("adaboost", *order[:-1], "trees")
     elif kind == "boosting":
         order = (target, "boosting", "importances of a boosted model", "all", "trees")
     found = "".join(ATTRIBUTES.get(section, "") for section in order)

@@ -23,10 +23,9 @@ from dtrees._html import html_table
 from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.membership.shares import rows_of_share
-from dtrees.estimators.base import BaseModel
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan, columns_per_split, depth_of, least_rows, node_bytes
-from dtrees.estimators.forests import BaseForest
+from dtrees.estimators.forests import BaseForest, BaseTrees
 from dtrees.parallel import format_bytes, format_time
 from dtrees.parallel.cost import (
     CostModel,
@@ -200,10 +199,10 @@ def estimate_cost(
     if isinstance(estimator, BaseBoosting):
         with nullcontext() if client is None else client.as_current():
             return _of_boosting(estimator, X, n_sets, n_classes, model)
-    if not isinstance(estimator, BaseModel):
+    if not isinstance(estimator, BaseTrees):
         raise TypeError(
             "The 'estimator' parameter of estimate_cost must be a tree, forest or boosted model of "
-            f"dtrees. Got {estimator!r} instead."
+            f"dtrees, and no AdaBoost. Got {estimator!r} instead."
         )
     plan = FitPlan.of(estimator)
     is_forest = isinstance(estimator, BaseForest)

@@ -292,7 +292,7 @@ class FitPlan:
             max_features=max_features if max_features < of_tree else None,
             columns_by_tree=of_tree if of_tree < n_columns else None,
             random_splits=own._random_cuts,
-            random_ties=hasattr(own, "n_estimators") or own.random_state is not None,
+            random_ties=own._draws_ties or own.random_state is not None,
             category_penalty=float(own.category_penalty),
             in_bags=own.bootstrap,
             seed=seed,

@@ -52,7 +52,7 @@ from dtrees.core.model.tree import Tree
 from dtrees.core.predict.out_of_bag import OutOfBag
 from dtrees.criteria import Criterion
 from dtrees.estimators import base
-from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS, BaseModel
+from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan, Training
 from dtrees.estimators.forest_growth import (
     FitOfForest,
@@ -94,7 +94,7 @@ from dtrees.parallel import (
 logger = logging.getLogger(__name__)
 
 
-class BaseForest(BaseModel):
+class BaseForest(base.Ensemble):
     """What forests of classifiers and of regressors share; not meant to be used itself."""
 
     oob_score_: float
@@ -120,10 +120,11 @@ class BaseForest(BaseModel):
         "_fit_facts": (InstanceOf(dict, "dict"),),
     }
     _learns_at_times = (
-        BaseModel._learns_at_times
+        base.BaseModel._learns_at_times
         | {"oob_score_", "oob_scores_", "oob_decision_function_", "oob_prediction_"}
         | {"_fit_bags", "_fit_facts"}  # not in models of older versions; in unfinished ones
     )
+    _draws_ties = True
     _spare_bits = 5  # a row is in a bag at most 20 times as often as on average
 
     n_estimators: int
@@ -365,12 +366,6 @@ class BaseForest(BaseModel):
         return ForestPredictor(self.codebook_, classes, type(self).__name__, self.forest_)
 
     @property
-    def estimators_(self) -> list:
-        """The trees as fitted estimators, made at the first look."""
-        check_is_fitted(self)
-        return self._trees_as_estimators()
-
-    @property
     def n_estimators_(self) -> int:
         """Number of trees; less than ``n_estimators`` when the fit was stopped."""
         check_is_fitted(self)
@@ -388,18 +383,6 @@ class BaseForest(BaseModel):
         scores = learned.get("oob_scores_")
         if scores is not None and len(scores) != len(parts.trees):
             raise ValueError("oob_scores_ are not those of the trees")
-
-    def __len__(self) -> int:
-        """Number of trees."""
-        return len(self.estimators_)
-
-    def __getitem__(self, i: int) -> Any:
-        """Tree i as an estimator."""
-        return self.estimators_[i]
-
-    def __iter__(self) -> Iterator:
-        """The trees as estimators."""
-        return iter(self.estimators_)
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -107,7 +107,7 @@ REASONS = _by_name(
             "monotone_penalty": "Constraints of monotonic_cst hold, at no penalty.",
             "params": "Give each parameter by its name: **params.",
         },
-        "learning_rate": {
+        "max_iter": {
             "base_score boost_from_average init": "Models start from init_score or a constant.",
             "booster boosting boosting_type drop_rate grow_policy num_parallel_tree": (
                 "There is one form of boosting: trees that follow each other, leaf by leaf."
@@ -116,6 +116,10 @@ REASONS = _by_name(
             "first_metric_only": "One metric ends the fit: that of scoring.",
             "maximize": "A scorer knows whether more is better.",
             "multi_strategy": "Each class has a tree of its own in each iteration.",
+        },
+        "staged_score": {
+            "algorithm": "It is SAMME.",
+            "class_weight": "Give a sample_weight to fit.",
         },
         "predict_proba": {"num_class use_label_encoder": "Classes are the labels in y."},
         "warm_start": {

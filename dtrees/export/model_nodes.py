@@ -20,6 +20,8 @@ What a model predicts follows from the values of the leaves that a row comes to:
     trees and forests    the mean of the values, over the trees: shares of classes, or a number
     boosted models       start[k] + the sum of the values of the trees of output k, and then
                          the identity, the exponential, the logistic function or softmax
+    AdaBoost             of classes: as boosted models, with votes as steps; of numbers: a median,
+                         which nothing else knows
 """
 
 from __future__ import annotations
@@ -289,13 +291,9 @@ class ModelNodes:
         if not hasattr(model, "forest_"):
             raise _not_a_model(model, name)
         book, missing = model.codebook_, model._saw_missing
-        is_step = model._adds_steps
-        trees = tuple(TreeNodes(tree, book, missing, is_step) for tree in model.forest_.trees)
-        if not is_step:
-            return cls(trees, book, classes)
-        if classes is not None and len(classes) == 1:  # the share is 1: no odds, no link
-            return cls(trees, book, classes, np.ones(1))
-        return cls(trees, book, classes, model._initial, _link_of(model))
+        of_model, *adds_up = model._summed()
+        trees = tuple(TreeNodes(tree, book, missing, len(adds_up) > 0) for tree in of_model)
+        return cls(trees, book, classes, *adds_up)
 
     @classmethod
     def with_book(cls, model: Any) -> tuple[ModelNodes, CodeBook]:
@@ -484,13 +482,6 @@ def _bits(words: np.ndarray) -> np.ndarray:
 def _codes_of(book: CodeBook, column: int) -> slice:
     """The codes of the categories of a column."""
     return slice(int(book.n_ordered[column]) + 1, int(book.n_codes[column]) + 1)
-
-
-def _link_of(model: Any) -> str:
-    """What raw predictions of a boosted model are of what it predicts."""
-    if hasattr(model, "classes_"):
-        return "softmax" if len(model._initial) > 1 else "logit"
-    return "log" if model._fit_loss.is_log else "identity"
 
 
 def _not_a_model(model: Any, name: str) -> TypeError:

@@ -50,7 +50,10 @@ INSTEAD = (  # of a model that no file can hold
 )
 ESTIMATORS = tuple(
     f"{kind}{task}"
-    for kind in ("Bagging", "DecisionTree", "ExtraTrees", "GradientBoosting", "RandomForest")
+    for kind in (
+        *("AdaBoost", "Bagging", "DecisionTree", "ExtraTrees"),
+        *("GradientBoosting", "RandomForest"),
+    )
     for task in ("Classifier", "Regressor")
 )
 

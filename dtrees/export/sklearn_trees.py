@@ -84,7 +84,7 @@ sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
         return _decision_tree(view, view.tree(tree or 0), labels)
     if view.start is not None:
         raise TypeError(
-            f"The trees of a {type(model).__name__} add up, with a start and a link that "
+            f"The trees of {type(model).__name__} add up, with a start and a link that "
             "scikit-learn's forests have not. to_lightgbm and to_onnx write such models. One tree "
             "is to_sklearn(model, tree=0)."
         )

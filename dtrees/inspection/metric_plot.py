@@ -64,7 +64,8 @@ def plot_metric(
     >>> model = model.fit(*train, eval_set=[train, (X[1::2], y[1::2])], eval_metric="roc_auc")
     >>> ax = plot_metric(model, "roc_auc")  # doctest: +SKIP
     """
-    if ModelNodes.of(model).start is None:
+    ModelNodes.of(model)
+    if not hasattr(model, "evals_result_"):
         raise TypeError(f"model must be a boosted model of dtrees. Got {model!r} instead.")
     curves = model.evals_result_
     if not curves:

@@ -201,7 +201,7 @@ def formatters_of(
     for number, model in enumerate(models):
         view = ModelNodes.of(model, f"models[{number}]")
         if hasattr(model, "forest_"):
-            first = "[0]" if view.start is None else "[0, 0]"
+            first = "[0, 0]" if model._adds_steps else "[0]"
             raise ValueError(
                 f"{type(model).__name__} has many trees, of which one each can be laid upon each "
                 f"other: [model.estimators_{first} for model in models]."

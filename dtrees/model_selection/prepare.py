@@ -29,6 +29,7 @@ from dtrees._warnings import warn
 from dtrees.callbacks import Bar
 from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.coding.target import class_codes
+from dtrees.estimators.adaboost import BaseAdaBoost
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.eval_sets import Whole
@@ -81,6 +82,8 @@ def unsupported_reason(
     `params` are names for ``fit``. Of these it may be given `known`, and boosted models their
     ``init_score``.
     """
+    if isinstance(estimator, BaseAdaBoost):
+        return f"each {type(estimator).__name__} has weights of rows of its own"
     if not is_any_of_dtrees(estimator):
         return f"{type(estimator).__name__} is not an estimator of dtrees"
     if y is None:

@@ -11,6 +11,8 @@ from sklearn.utils.estimator_checks import (
 )
 
 from dtrees import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     DecisionTreeClassifier,
@@ -48,6 +50,8 @@ ESTIMATORS = [
 ]
 
 ESTIMATORS += [
+    AdaBoostClassifier(10),
+    AdaBoostClassifier(5, max_depth=3, learning_rate=0.5, criterion="entropy"),
     GradientBoostingClassifier(max_iter=20),
     GradientBoostingRegressor(max_iter=20),
     GradientBoostingClassifier(max_iter=5, min_samples_leaf=1, max_leaf_nodes=4),
@@ -70,7 +74,7 @@ ESTIMATORS += [kind(n_estimators=5, bootstrap=False) for kind in FORESTS]
 def bags_belong_to_row_numbers(forest) -> dict[str, str]:
     """What cannot hold with bags: rows that are repeated or left out are in other bags."""
     names = ("dense", "sparse")
-    if not forest.bootstrap:
+    if not forest.bootstrap:  # AdaBoost of numbers has bags, too
         return {}
     return {
         f"check_sample_weight_equivalence_on_{name}_data": "bags are drawn by row" for name in names
@@ -86,9 +90,11 @@ def test_contract(estimator, check):
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.parametrize("kind", FORESTS)
+@pytest.mark.parametrize("kind", [AdaBoostRegressor, *FORESTS])
 def test_forests_with_bags(kind):
-    forest = kind(n_estimators=5, bootstrap=True)
+    forest = kind(n_estimators=5)
+    if kind in FORESTS:
+        forest.set_params(bootstrap=True)
     declared = bags_belong_to_row_numbers(forest)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkipTestWarning)
@@ -115,7 +121,7 @@ def test_nothing_fails_and_nothing_is_expected_to(kind):
             assert "array_api" in result["check_name"], result
 
 
-@pytest.mark.parametrize("kind", [*TREES, *FORESTS])
+@pytest.mark.parametrize("kind", [AdaBoostClassifier, AdaBoostRegressor, *TREES, *FORESTS])
 def test_column_names(kind):
     # scikit-learn runs this on its own estimators only
     check_dataframe_column_names_consistency(kind.__name__, kind())

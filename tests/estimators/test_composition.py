@@ -26,6 +26,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from dtrees import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     DecisionTreeClassifier,
@@ -40,10 +42,12 @@ FOREST = {"n_estimators": 10, "random_state": 0}
 CLASSIFIERS = [
     DecisionTreeClassifier(max_depth=6),
     *(kind(**FOREST) for kind in (RandomForestClassifier, ExtraTreesClassifier, BaggingClassifier)),
+    AdaBoostClassifier(max_depth=4, **FOREST),
 ]
 REGRESSORS = [
     DecisionTreeRegressor(min_samples_leaf=5),
     *(kind(**FOREST) for kind in (RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor)),
+    AdaBoostRegressor(max_depth=6, **FOREST),
 ]
 NAMED_CLASSIFIERS = [(type(model).__name__, model) for model in CLASSIFIERS]
 NAMED_REGRESSORS = [(type(model).__name__, model) for model in REGRESSORS]

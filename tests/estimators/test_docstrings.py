@@ -7,6 +7,8 @@ import re
 import pytest
 
 from dtrees import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     DecisionTreeClassifier,
@@ -28,7 +30,8 @@ FORESTS = [
     BaggingClassifier,
     BaggingRegressor,
 ]
-KINDS = [*TREES, *FORESTS]
+BOOSTED = [AdaBoostClassifier, AdaBoostRegressor]
+KINDS = [*TREES, *FORESTS, *BOOSTED]
 
 
 def section(text, title):
@@ -53,6 +56,7 @@ def test_every_attribute_is_described(kind):
     tree.fit(table, [0, 1] * 4)
     learned = {name for name in vars(tree) if name.endswith("_")} | {"feature_importances_"}
     learned |= {"estimators_", "n_estimators_"} if kind in FORESTS else set()
+    learned |= {"estimators_"} if kind in BOOSTED else set()
     assert set(section(inspect.getdoc(kind), "Attributes")) == learned
 
 

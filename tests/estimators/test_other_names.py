@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 import dtrees
 from dtrees import (
+    AdaBoostClassifier,
     BaggingClassifier,
     DecisionTreeClassifier,
     GradientBoostingClassifier,
@@ -23,8 +24,8 @@ from dtrees.estimators.other_names import NAMES, PREDICTIONS, REASONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "user_guide" / "coming_from.md"
 ESTIMATORS = (
-    *(BaggingClassifier, DecisionTreeClassifier, GradientBoostingClassifier),
-    RandomForestClassifier,
+    *(AdaBoostClassifier, BaggingClassifier, DecisionTreeClassifier),
+    *(GradientBoostingClassifier, RandomForestClassifier),
 )
 EVERY = [
     getattr(dtrees, name) for name in dtrees.__all__ if name.endswith(("Classifier", "Regressor"))

@@ -23,6 +23,8 @@ from sklearn.model_selection import GridSearchCV
 
 import dtrees
 from dtrees import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     DecisionTreeClassifier,
@@ -43,6 +45,8 @@ from dtrees.model_selection import cross_validate
 from tests.estimators.test_forests import mixed_table
 
 ESTIMATORS = [
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     DecisionTreeClassifier,
@@ -59,7 +63,7 @@ LAYOUTS = ["compact", "flat"]
 
 def made(kind, **parameters):
     """An estimator of a few trees."""
-    if "Boosting" in kind.__name__:
+    if "GradientBoosting" in kind.__name__:
         parameters.setdefault("max_iter", 4)
     elif "Tree" not in kind.__name__ or "Extra" in kind.__name__:
         parameters.setdefault("n_estimators", 4)
@@ -348,7 +352,7 @@ def test_what_is_no_fitted_estimator_of_ours(tmp_path):
 
     for model in (Own(), 3, DecisionTreeClassifier):
         with pytest.raises(
-            TypeError, match="The 'model' parameter of save must be one of BaggingClassifier"
+            TypeError, match="The 'model' parameter of save must be one of AdaBoostClassifier"
         ):
             save(model, path)
     search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=2)

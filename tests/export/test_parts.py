@@ -30,6 +30,8 @@ def test_every_attribute_of_every_fit_is_saved(tmp_path):
         forest = {} if name.startswith("Decision") else {"n_estimators": 30, "oob_tol": 0.0}
         if name.startswith("Extra"):
             forest["bootstrap"] = True
+        if name.startswith("AdaBoost"):
+            forest = {"n_estimators": 3}
         if name.startswith("Gradient"):
             forest = {"max_iter": 3, "early_stopping": True}
         model = kind(random_state=0, **forest).fit(X, y)

@@ -41,6 +41,8 @@ import numpy as np
 import pandas as pd
 
 from dtrees import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesClassifier,
@@ -98,6 +100,8 @@ def good_files() -> list[tuple[bytes, Any]]:
         (RandomForestRegressor(2, random_state=0), (X, rng.normal(size=len(X)))),
         (RandomForestRegressor(2, criterion="poisson", random_state=0), (X, y)),
         (ExtraTreesClassifier(2, random_state=0, handle_unknown="majority"), (X, y)),
+        (AdaBoostClassifier(3, max_depth=2, random_state=0), (X, labels)),
+        (AdaBoostRegressor(3, random_state=0), (X, y)),
         (DecisionTreeRegressor(max_bins=None), (numbers, y)),
         (DecisionTreeClassifier(handle_unknown="error", criterion="entropy"), (X, labels)),
         (DecisionTreeClassifier(), (strange, codes > 1)),

@@ -1,12 +1,13 @@
 """About 250 models, and a digest of all arrays of each.
 
-What they are stands in four lists: *drawn* ones are small and of all kinds, seeds of
+What they are stands in five lists: *drawn* ones are small and of all kinds, seeds of
 `tests/parallel/random_layouts.py`; *chosen* ones are large enough for every way that growth takes
 (rows that need 16 bits and more, nodes that are large, cells that are packed, columns side by
-side); *boosted* ones have every loss; *balanced* ones have classes and rows that weigh fractions.
-The drawn cases depend on that file: their digests are written anew after a change of what it draws.
-Each is made in several ways (`ways`), which have to agree: with wide instructions and without, on
-one thread and on two, in the table's own process and in rounds over its blocks.
+side); *boosted* ones have every loss; *balanced* ones have classes and rows that weigh fractions;
+*reweighted* ones are of AdaBoost. The drawn cases depend on that file: their digests are written
+anew after a change of what it draws. Each is made in several ways (`ways`), which have to agree:
+with wide instructions and without, on one thread and on two, in the table's own process and in
+rounds over its blocks.
 
 A digest is of the arrays of all trees, of what their numbers mean, of the codebook and of the
 classes. It does not know what an array or an attribute is called, so names may change.
@@ -38,7 +39,7 @@ from tests.parallel import random_layouts
 
 FILE = Path(__file__).with_name("digests.json")
 N_DRAWN = 100
-BOOSTED = ("_initial", "train_score_", "validation_score_")  # of a boosted model
+BOOSTED = ("_initial", "train_score_", "validation_score_", "estimator_weights_")
 ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 700}
 
 
@@ -212,10 +213,25 @@ def _balanced() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
         yield f"balanced {estimator} {criterion} {kind} {n_rows} fractions {entry}", found
 
 
+REWEIGHTED = (  # AdaBoost: the third tree is of two changes of the weights
+    ("AdaBoostClassifier", "steps", 5_000, "gini", {"max_depth": 4}),
+    ("AdaBoostClassifier", "mixed", 4_000, "entropy", {"max_depth": 6, "max_features": 2}),
+    ("AdaBoostClassifier", "sparse", 3_000, "entropy", {"learning_rate": 0.3}),
+    ("AdaBoostRegressor", "mixed", 4_000, "squared_error", {"loss": "square"}),
+)
+
+
+def _reweighted() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    for estimator, kind, n_rows, criterion, limits in REWEIGHTED:
+        found = partial(chosen, estimator, kind, n_rows, criterion, "fractions", limits, "fit")
+        yield f"reweighted {estimator} {criterion} {kind} {n_rows} fractions fit", found
+
+
 CASES: dict[str, Callable[[Way], list[Any]]] = {
     **{f"drawn {seed}": partial(drawn, seed) for seed in range(5_000, 5_000 + N_DRAWN)},
     **dict(_chosen()),
     **dict(boosted.cases()),
     **dict(_balanced()),
     **dict(_sampled()),
+    **dict(_reweighted()),
 }

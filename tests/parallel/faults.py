@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import dask
 from sklearn.base import clone
 
-from dtrees import GradientBoostingClassifier, RandomForestClassifier
+from dtrees import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import ours
@@ -21,6 +21,7 @@ FOLDS = Folds(FOREST)
 BOOSTED = GradientBoostingClassifier(
     max_iter=12, max_leaf_nodes=8, subsample=0.7, random_state=5, regime="partitioned"
 )
+REWEIGHTED = AdaBoostClassifier(4, max_depth=4, regime="partitioned")
 WEIGHED = Folds(clone(FOREST).set_params(bootstrap=False, class_weight="balanced"))
 DRAWN = Folds(clone(FOREST).set_params(class_weight="balanced"))  # bags are drawn by weight
 

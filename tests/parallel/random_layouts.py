@@ -22,7 +22,7 @@ import dtrees
 ESTIMATORS = [  # boosted models are fitted in memory only
     name
     for name in dtrees.__all__
-    if name.endswith(("Classifier", "Regressor")) and not name.startswith("GradientBoosting")
+    if name.endswith(("Classifier", "Regressor")) and "Boost" not in name
 ]
 TABLES = ("numbers", "whole", "sparse", "frame", "hybrid")
 PLACES = ("threads", "threads", "synchronous", "here", "processes")

@@ -21,6 +21,7 @@ from tests.parallel.faults import (
     BOOSTED,
     FOLDS,
     FOREST,
+    REWEIGHTED,
     ROUNDS,
     Fault,
     assert_nothing_is_left,
@@ -40,6 +41,7 @@ pytestmark = [
 
 SOME = ("tree", "tree of numbers", "forest", "weights", "cuts")
 SOME += ("sparse", "sparse-exact", "mixed", "mixed-exact")
+SOME += ("reweighted", "reweighted, mixed", "reweighted, sparse", "reweighted bags")
 SOME += ("boosted", "boosted medians", "boosted and stopped", "boosted, sparse")
 
 
@@ -103,7 +105,11 @@ class TestFaults:
         assert_nothing_is_left(processes)
 
     @pytest.mark.parametrize("seed", range(8))
-    @pytest.mark.parametrize("model", [FOREST, FOLDS, BOOSTED], ids=["fit", "folds", "boosted"])
+    @pytest.mark.parametrize(
+        "model",
+        [FOREST, FOLDS, BOOSTED, REWEIGHTED],
+        ids=["fit", "folds", "boosted", "reweighted"],
+    )
     def test_killed_at_any_moment(self, model, seed, processes):
         def kill_one():
             kill(random.Random(seed).sample(pids(processes), 1))

@@ -22,6 +22,8 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from dtrees import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     DecisionTreeClassifier,
@@ -227,6 +229,13 @@ MODELS = {
 }
 CASES = {name: (case[0].set_params(random_state=5), *case[1:]) for name, case in MODELS.items()}
 CASES |= {f"folds of {name}": (Folds(case[0]), *case[1:]) for name, case in CASES.items()}
+ADA = {"max_depth": 3, "random_state": 5}
+CASES |= {
+    "reweighted": (AdaBoostClassifier(3, **ADA), X, Y, WEIGHTS),
+    "reweighted, mixed": (AdaBoostClassifier(2, **ADA), FRAME, TWO, None),
+    "reweighted, sparse": (AdaBoostClassifier(3, max_bins=8, **ADA), SPARSE, Y, None),
+    "reweighted bags": (AdaBoostRegressor(3, **ADA), X, NUMBERS, WEIGHTS),
+}
 BOOSTED = {"max_iter": 4, "max_leaf_nodes": 6, "min_samples_leaf": 3, "random_state": 5}
 CASES |= {
     "boosted": (GradientBoostingClassifier(subsample=0.7, **BOOSTED), X, Y, WEIGHTS),

@@ -13,11 +13,12 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from dask.utils import key_split
 from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
 from dtrees import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -37,12 +38,14 @@ CLASSIFIERS = [
     DecisionTreeClassifier(max_depth=4),
     RandomForestClassifier(6, random_state=0),
     ExtraTreesClassifier(3, random_state=0, n_jobs=2),
+    AdaBoostClassifier(4, max_depth=3, n_jobs=2),
 ]
 REGRESSORS = [
     DecisionTreeRegressor(max_depth=4),
     RandomForestRegressor(6, random_state=0, n_jobs=-1),
     ExtraTreesRegressor(3, random_state=0),
     BaggingRegressor(3, random_state=0),
+    AdaBoostRegressor(4, random_state=0),
 ]
 METHODS = ["predict", "predict_proba", "predict_log_proba", "apply"]
 
@@ -80,7 +83,7 @@ LAZY = da.from_array(X, chunks=(30, 4))
 
 class TestArrays:
     @pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS], ids=name_of)
-    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("method", [*METHODS, "decision_function"])
     def test_the_same_as_in_memory(self, model, method):
         if not hasattr(model, method):
             return
@@ -91,7 +94,7 @@ class TestArrays:
         assert isinstance(found, da.Array)
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
         assert found.chunks[0] == LAZY.chunks[0]
-        assert key_split(found.name) == method.replace("_", "-")
+        assert found.name.startswith(f"{method.replace('_', '-')}-")
         for scheduler in ("synchronous", "threads"):
             assert_array_equal(found.compute(scheduler=scheduler), expected, strict=True)
 

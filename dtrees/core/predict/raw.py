@@ -234,13 +234,15 @@ def forest_blocks(
     table: Table,
     run: Runner,
     see: Callable[[int, int, np.ndarray], None],
+    of_nodes: Sequence[np.ndarray] | None = None,
 ) -> None:
     """Show the first value of every row's leaf in every tree, for some rows at a time.
 
-    ``see(first, end, values)`` gets float64 (end - first, n_trees), on any thread.
+    ``see(first, end, values)`` gets float64 (end - first, n_trees), on any thread. `of_nodes` are
+    other values of the nodes of each tree.
     """
     readers = _readers(forest, RawCells(book, table), run)
-    of_trees = [tree.value[:, 0] for tree in forest.trees]
+    of_trees = [tree.value[:, 0] for tree in forest.trees] if of_nodes is None else of_nodes
 
     def block(first: int, end: int) -> None:
         found = np.empty((len(forest), end - first), dtype=np.int32)
