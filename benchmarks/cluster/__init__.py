@@ -6,7 +6,7 @@ rounds       rounds of a batch of trees, what a round costs, bytes that move bes
 large        data of ten times the memory of the cluster
 members      messages, bytes, tasks and processor time of 1 to 16 members
 constants    what the cost model (`dtrees.parallel.cost`) is fed with, measured
-scaling      one and two workers measured, 4 to 256 by the model, as a picture
+scaling      one and two workers measured, 4 to 1,024 by the model, as a picture
 """
 
 from benchmarks.cluster import against, large, members, ourselves, rounds, scaling

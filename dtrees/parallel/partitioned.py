@@ -75,7 +75,7 @@ from dtrees.parallel.client import (
     machines,
 )
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, PartFacts
-from dtrees.parallel.epochs import SLICE_SECONDS, Epochs
+from dtrees.parallel.epochs import Epochs, slice_seconds
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.forest_members import PlaceOfBlock, Slice, grow_rounds
@@ -376,7 +376,8 @@ class BlocksOnWorkers(PlacedBlocks):
 
     def _go_on(self) -> list[Slice]:
         """Some more rounds, in this epoch or the next ones."""
-        call = Call("grow-rounds", grow_rounds, (SLICE_SECONDS,), about="rounds of a forest")
+        seconds = slice_seconds(len(self._tasks.workers()))
+        call = Call("grow-rounds", grow_rounds, (seconds,), about="rounds of a forest")
         return self._epochs.results(self._begin, call)
 
     def _begin(self) -> tuple[dict[str, list[Any]], Any]:

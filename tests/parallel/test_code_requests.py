@@ -25,7 +25,7 @@ MODELS = {
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch):
     """Columns of some hundred codes are counted by few intervals; each round is heard of."""
-    monkeypatch.setattr(partitioned, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: 0)
     monkeypatch.setattr(memory, "RESOLUTION", Resolution(50, 20))
 
 

@@ -71,7 +71,7 @@ IMPATIENT = {"dtrees.worker-patience": "300ms", "dtrees.workers-timeout": "500ms
 @pytest.fixture(autouse=True)
 def rounds_one_by_one(monkeypatch):
     """The client hears of every round, so a fault may come between any two."""
-    monkeypatch.setattr(partitioned, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: 0)
 
 
 class TestLimits:
