@@ -1,16 +1,17 @@
 """The constants of the cost model, measured on this machine.
 
 What a thread does is measured in this process, in rounds without a cluster: calls of the parts are
-timed, and what they worked on is counted. What is left of the growth is the client's. What moves
-between processes is measured on the cluster::
+timed, and what they worked on is counted. What moves between processes is measured on the
+cluster::
 
     BlockOfRows     bags, splits, counts, rows gathered ──┐
     grow_gathered   subtrees                              ├──▶ seconds / rows, columns, levels
-    the rest        search on the client, by node         ┘
-    cluster         bytes, tasks, rounds and fits that do nothing
+    TreeBatch       requests and searches, by node        ┘
+    members         messages of few and of many bytes
+    cluster         tasks, rounds and fits that do nothing
 
 The first three are seconds of the processor, which do not grow where others use the machine as
-well; those of the cluster are the least of several turns.
+well. A message takes what half of them take at most; the others are the least of several turns.
 """
 
 from __future__ import annotations
@@ -29,21 +30,27 @@ import numpy as np
 from distributed import Client
 
 from benchmarks.cases import Scale
-from benchmarks.cluster.places import COLUMNS, Here, forest, placed, table, workers
+from benchmarks.cluster.places import COLUMNS, forest, placed, table, workers
 from benchmarks.measure import timed
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sampling import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow import rounds
 from dtrees.core.grow.tree_batch import TreeBatch
+from dtrees.core.stores.blocks import block
 from dtrees.core.stores.blocks.block import BlockOfRows
+from dtrees.core.stores.blocks.messages import HistogramRequest, Root, SplitUpdate
 from dtrees.parallel.cost import CostModel
+from dtrees.parallel.exchange import Epoch, end_epoch, open_epoch
 
 DRAWN = 5  # columns of 30
 ROWS, TREES, GATHER = 200_000, 6, 10_000
 MESSAGE = 32 * 2**20  # bytes
-TASKS = 300
+TASKS, MESSAGES = 300, 200
+FEW = 64  # rows of a node that costs what its request does
 
 
 @dataclass
@@ -99,7 +106,7 @@ def of_rounds(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """What a thread and the client do in rounds."""
     model = forest("partitioned", TREES, max_features=DRAWN).set_params(n_jobs=1)
 
-    def count(found: Any, rows: Any, node: Any, members: Any, columns: Any) -> float:
+    def count(found: Any, rows: Any, node: Any, members: Any, columns: Any, ways: Any) -> float:
         return float(len(node.rows) * len(columns))
 
     with ExitStack() as stack:
@@ -109,7 +116,7 @@ def of_rounds(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
             watched(BlockOfRows, "_all_rows", lambda f, rows, root: rows._block.coded.n_rows)
         )
         parts = see(watched(BlockOfRows, "_partition", lambda f, rows, node, split: len(node.rows)))
-        counts = see(watched(BlockOfRows, "_count", count))
+        counts = see(watched(block, "count", count))
         gathered = see(
             watched(
                 BlockOfRows, "gather", lambda found, *_: sum(each.coded.nbytes for each in found)
@@ -136,6 +143,7 @@ def of_rounds(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
         "gather": gathered.each,
         "finish": (finished.each / DRAWN - of_large) / unit.in_one_place(GATHER, math.inf),
         "search": each_node,
+        "request": of_requests(),
         "cell": 1e-9,  # an addition; the search of cells is in that of nodes
         "smaller_share": small,
     }
@@ -152,19 +160,62 @@ def shares(model: Any) -> float:
     return float(np.clip(np.median(np.concatenate(found)), 0.05, 0.5))
 
 
+def of_requests() -> float:
+    """Seconds of a node of few rows, of a block that is asked for a few columns."""
+    rng = np.random.default_rng(0)
+    n_nodes = ROWS // FEW
+    X, y = rng.normal(size=(ROWS, COLUMNS)), rng.integers(0, 2, ROWS)
+    _, coded = CodeBook.fit_encode(X, max_bins=255)
+    common = block.Common(GrowthRules(criterion="gini"), block.Draws(0, 1.0), None)
+    rows = BlockOfRows(block.Block(coded, Target.classification(y), 0), common)
+    (whole,) = rows.advance({}, SplitUpdate((Root(0, 0),), (), ())).values()
+    parts = zip(np.split(whole.rows[: n_nodes * (FEW // 2)], n_nodes), strict=False)
+    nodes = {
+        number: replace(whole, rows=part, times=np.ones(len(part), dtype=np.uint16))
+        for number, (part,) in enumerate(parts)
+    }
+    columns = np.arange(DRAWN, dtype=np.int32)
+    requests = [HistogramRequest(number, 1, columns, 0) for number in nodes]
+    spent = [worked(lambda: rows.count(nodes, requests))[0] for _ in range(5)]
+    return min(spent) / len(requests)
+
+
+def of_messages(client: Client) -> dict[str, float]:
+    """Seconds of a message between members, and of a byte of it."""
+
+    def exchanged(epoch: Epoch, rank: int, length: int) -> float:
+        spent = []
+        with epoch.joined(rank, lambda: False) as members:
+            numbers = np.zeros(length, dtype=np.int64)
+            half = length // members.n_parts
+            for _ in range(MESSAGES if length == 1 else 9):
+                began = time.perf_counter()
+                members.scatter(numbers, [half, length])
+                spent.append(time.perf_counter() - began)
+                members.sum(np.zeros(1, dtype=np.int64))
+        return float(np.median(spent)) if length == 1 else min(spent)
+
+    epoch = Epoch(uuid4().hex, tuple(sorted(client.nthreads())))
+    client.run(open_epoch, epoch.name)
+    found = []
+    for length in (1, MESSAGE // 8):
+        futures = [
+            client.submit(exchanged, epoch, rank, length, workers=[address], pure=False)
+            for rank, address in enumerate(epoch.addresses)
+        ]
+        found.append(max(client.gather(futures)))
+    client.run(end_epoch, epoch.name)
+    few, many = found
+    return {"exchange": few, "byte": max(0.0, many - few) / (MESSAGE / 2)}
+
+
 def of_cluster(client: Client, scale: Scale) -> dict[str, float]:
     """What moves between processes, and what costs time though nothing is done."""
-    n_bytes = MESSAGE // 10 if scale.quick else MESSAGE
-
-    def moved() -> None:
-        key = f"bytes-{uuid4().hex}"
-        client.submit(np.zeros, n_bytes, dtype=np.uint8, key=key, pure=False).result()
 
     def tasks() -> None:
         keys = [f"nothing-{uuid4().hex}-{i}" for i in range(TASKS)]
         client.gather([client.submit(int, 1, key=key, pure=False) for key in keys])
 
-    of_bytes = min(timed(moved)[0] for _ in range(5))
     of_tasks = min(timed(tasks)[0] for _ in range(5))
     tiny = placed(client, tuple(part[:400] for part in table(scale, 400)))
     of_rounds, of_fits = [], []
@@ -176,11 +227,11 @@ def of_cluster(client: Client, scale: Scale) -> dict[str, float]:
             report = model.fit_report_
             of_rounds.append(report["seconds"]["rounds"] / report["rounds"])
             of_fits.append(spent - report["seconds"]["rounds"])
-    each_task = of_tasks / TASKS
-    return {
-        "byte": of_bytes / n_bytes,
-        "task": each_task,
-        "round": max(1e-3, min(of_rounds) - 2 * each_task),
+    of_message = of_messages(client)
+    between = 2 * of_message["exchange"]
+    return of_message | {
+        "task": of_tasks / TASKS,
+        "round": max(1e-3, min(of_rounds) - between),
         "start": min(of_fits),
     }
 
@@ -192,15 +243,5 @@ def measured(scale: Scale) -> CostModel:
     found = of_coding(X) | of_rounds(X, y)
     with workers() as client:
         found |= of_cluster(client, scale)
-        small, large = (
-            of_client(placed(client, tuple(part[:n] for part in table(scale, ROWS))))
-            for n in (400, ROWS)
-        )
-        found["target"] = max(0.0, large - small) / len(X)
+    found["target"] = min(worked(lambda: Target.classification(y))[0] for _ in range(3)) / len(y)
     return CostModel(**found)
-
-
-def of_client(here: Here) -> float:
-    """Seconds of the client's processor in a fit of one small tree: what its rows cost."""
-    model = forest("partitioned", 1, max_depth=2)
-    return min(worked(lambda: model.fit(*here.on_workers), time.process_time)[0] for _ in range(3))
