@@ -8,16 +8,17 @@
 The model of a set is that of a fit in which the rows outside of the set weigh nothing: the same
 steps make it, from the target (`boosted_start`) to the attributes. Derivatives of models differ
 after their first tree, so sums are not shared, as those of trees are. What is shared is the table:
-its codes, in columns and by row, which all models read in place.
+its codes, in columns and by row, which all models read in place. On a cluster they are shared by
+the models of a worker, or by all of them, where each worker has some rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,14 +28,25 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
+from dtrees.core.predict.binned import Asked
 from dtrees.core.predict.raw import raw_before
-from dtrees.estimators.boosted_start import CodedTable, sides_of, start_of
+from dtrees.estimators.boosted_start import CodedTable, Start, sides_of, start_of
 from dtrees.estimators.boosted_stopping import Iterations
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.prediction import offsets_of
-from dtrees.parallel import place_of_boosting, threaded
+from dtrees.parallel import (
+    CodedPartitions,
+    FitStatistics,
+    SavedTrees,
+    SpreadModel,
+    boost_apart,
+    boost_partitioned,
+    place_of_boosting,
+    place_of_rows,
+    threaded,
+)
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -43,6 +55,8 @@ if TYPE_CHECKING:
 MOST_AT_ONCE, LEAST_AT_ONCE = 32, 8  # iterations whose steps are held
 CELLS_AT_ONCE = 2**16  # of these: fewer iterations of many rows, which stay in the cache
 TREES_OF_A_TASK = 4  # that rows go down, where there are threads for them
+
+Fit = Generator[Any, Any, Any]  # of a model, which asks for its trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +73,20 @@ class FittedBoosts(FittedSets):
         own = None if self.offset is None else self.offset[rows]
         return raw_before(model._initial, len(rows), own)
 
+    def bring_values(self, sides: Iterable[tuple[int, np.ndarray]]) -> None:
+        """Get ready what `values` reads: sets, whose models are there, and rows of each."""
+        models = [(self.models[number], rows) for number, rows in sides]
+        if self.offset is not None:
+            self.bring_stages(models)
+        elif not self.coded_rows.is_here:
+            asked = [one for model, rows in models for one in sums_asked(model, rows)]
+            self.coded_rows.bring_values([one for one, _ in asked], [start for _, start in asked])
+
+    def bring_stages(self, models: Iterable[tuple[Any, np.ndarray]]) -> None:
+        """Get ready what `stages_of` reads of these rows of each model."""
+        if not self.coded_rows.is_here:
+            self.coded_rows.bring([(model.forest_.trees, rows) for model, rows in models])
+
     def values_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows: shares of classes, or a number."""
         found: np.ndarray = model._predictor().values_of(self.raw_of(model, rows))
@@ -71,6 +99,12 @@ class FittedBoosts(FittedSets):
 
     def raw_of(self, model: Any, rows: np.ndarray, run: Runner | None = None) -> np.ndarray:
         """Raw predictions of rows, float64 (n, n_values); `run` as for `stages_of`."""
+        if not self.coded_rows.is_here and self.offset is None:
+            sums = [
+                self.coded_rows.sums(trees, rows, serial, start)
+                for (trees, rows), start in sums_asked(model, rows)
+            ]
+            return np.concatenate(sums, axis=1)
         raw = self.first_raw(model, rows)
         for block in self.blocks_of_stages(model, rows, run):
             raw = np.ascontiguousarray(block[-1].T)
@@ -96,7 +130,7 @@ class FittedBoosts(FittedSets):
         raw = self.first_raw(model, rows).T
         at_once = CELLS_AT_ONCE // max(1, raw.size)
         at_once = max(LEAST_AT_ONCE, min(MOST_AT_ONCE, at_once)) * n_values
-        of_a_task = at_once if run is serial else TREES_OF_A_TASK
+        of_a_task = TREES_OF_A_TASK if lookup.is_here and run is not serial else at_once
         for first in range(0, len(trees), at_once):
             some = trees[first : first + at_once]
             parts = [some[at : at + of_a_task] for at in range(0, len(some), of_a_task)]
@@ -116,17 +150,18 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     ``fit_report_`` of all models is that of the growth; ``models_together`` counts those that were
     grown in it.
 
-    ValueError: a parameter or the table is not what it should be. ClusterError: a cluster is asked
-    for by ``regime`` and cannot be used; otherwise models grow here. TableTooLargeError: the codes
-    of a Dask collection do not fit this process.
+    ValueError: a parameter or the table is not what it should be. ClusterError: a cluster is in
+    force, or asked for by ``regime``, and cannot be used. TableTooLargeError: codes do not fit
+    where they have to be.
     """
     estimator._check_parameters()
-    place = place_of_boosting(estimator.regime, type(estimator).__name__, side_by_side=True)
-    plan = FitPlan(clone(estimator), is_here=True)
+    place = place_of_boosting(estimator.regime)
+    plan = FitPlan(clone(estimator))
     run = threaded(estimator.n_jobs)
     codes = table.coded(plan, run)  # the same draws for all sets, and all growths of a search
-    coded, values, target, seed = codes.coded, codes.values, codes.target, codes.seed
-    assert isinstance(coded, CodedMatrix)
+    values, target, seed = codes.values, codes.target, codes.seed
+    place, coded = place_of_rows(place, codes.coded)
+    there: Any = coded
     assert sets.cells is not None
     if len(sets.cells) != coded.n_rows:
         raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
@@ -135,42 +170,52 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         offset = offsets_of(offset, coded.n_rows, target.n_classes if target.n_classes > 2 else 1)
     common = CodedTable(table.X, values, codes.book, coded, seed, offset)
     models: list[Any] = [None] * sets.n_sets
-    has_missing, stats, saved = coded.missing_columns(), codes.stats.continued(), None
+    missing = coded.missing_columns() if isinstance(coded, CodedMatrix) else None
+    stats, saved = codes.stats.continued(), None
     if table.saved is not None:
-        about = codes.book, coded, target, seed
+        about = codes.book, codes.coded, target, seed
         saved = table.saved.of_growth(plan.estimator, about, sets, stats, offset=offset)
 
-    def fit(number: int, grow: Grow) -> Turns:
+    def fit(number: int, grow: Callable[..., Fit]) -> Fit:
         model = clone(plan.estimator)
         try:
             own = _target_of(model, target, values, table.sample_weight, sets.rows(number))
             start = start_of(model, common, own, sides_of(model, values, own, seed))
-            watch: Any = start.watch
-            if saved is not None:
-                mine = saved.some([number])
-                watch = Iterations(model, start, [], (), coded, mine.trees()[0], mine)
-                start = watch.begin(start)
-            trees = yield from grow(Model(start.rows, start.growing, watch))
-            if saved is not None:
-                trees = watch.fit.trees
-            model._learn(start.learned, trees, start.watch, has_missing)
+            trees = yield from grow(model, start, None if saved is None else saved.some([number]))
+            of_all = there.facts.has_missing if missing is None else missing
+            model._learn(start.learned, trees, start.watch, of_all)
         except (MemoryError, OSError):  # of a checkpoint
             raise
         except Exception as error:  # of a fit: who asked for the models decides what it is worth
             model = error
         models[number] = model
 
+    def fit_here(number: int, grow: Grow) -> Turns:
+        def trees_of(model: Any, start: Start, mine: SavedTrees | None) -> Fit:
+            watch: Any = start.watch
+            if mine is not None:
+                watch = Iterations(model, start, [], (), there, mine.trees()[0], mine)
+                start = watch.begin(start)
+            trees = yield from grow(Model(start.rows, start.growing, watch))
+            return trees if mine is None else watch.fit.trees
+
+        yield from fit(number, trees_of)
+
     stats.regime, stats.reason = place.regime, place.reason
     with stats.phase("growth"), nullcontext() if saved is None else saved.saving():
-        boost_together(
-            coded,
-            [partial(fit, number) for number in range(sets.n_sets)],
-            codes.book.thresholds,
-            run.led if sets.n_sets == 1 else run,  # a thread that waits costs a twentieth
-            run.n_threads,
-            run.cancelled.is_set,
-            min_rows=int(estimator.min_samples_leaf),
-        )
+        if isinstance(coded, CodedMatrix):
+            boost_together(
+                coded,
+                [partial(fit_here, number) for number in range(sets.n_sets)],
+                codes.book.thresholds,
+                run.led if sets.n_sets == 1 else run,  # a thread that waits costs a twentieth
+                run.n_threads,
+                run.cancelled.is_set,
+                min_rows=int(estimator.min_samples_leaf),
+            )
+        else:
+            fits = [fit(number, _asked) for number in range(sets.n_sets)]
+            _grow_elsewhere(fits, coded, codes.book.thresholds, stats)
     fitted = [model for model in models if not isinstance(model, Exception)]
     stats.counts["models_together"] += len(fitted)
     for model in fitted:
@@ -178,6 +223,54 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     y = target.y.astype(np.int64) if target.kind == "classification" else values.astype(np.float64)
     n_live = sets.totals(target.has_weight)
     return FittedBoosts(models, codes.book, target, codes.rows, y, n_live, offset)
+
+
+def _asked(*about: Any) -> Fit:
+    """Ask for the trees of a model, whoever grows them."""
+    return (yield about)
+
+
+def _grow_elsewhere(
+    fits: Sequence[Fit], coded: CodedPartitions, thresholds: Any, stats: FitStatistics
+) -> None:
+    """Grow models on the workers of a cluster."""
+    begun: list[tuple[Fit, Iterations]] = []
+    models: list[SpreadModel] = []
+    for fit in fits:
+        for model, start, saved in islice(fit, 1):  # nothing, where it has failed
+            scores = None if start.watch is None else start.watch.elsewhere()
+            there = [] if saved is None else saved.trees()[0]
+            heard = Iterations(model, start, [], (), None, there, saved)
+            about = start.rows, start.growing, thresholds, start.held, scores
+            models.append(SpreadModel(coded, *about, heard.earlier))
+            begun.append((fit, heard))
+    if not models:
+        return
+    errors: dict[int, Exception] = {}
+    is_apart = coded.regime == "replicated" and len(models) > 1  # and begins anew
+    grow = boost_apart if is_apart else boost_partitioned
+    with closing(grow(models, stats)) as grown:
+        for number, trees, told in grown:
+            heard = begun[number][1]
+            if isinstance(trees, Exception):
+                errors[number] = trees
+                continue
+            if heard.watch is not None and told is not None:
+                heard.watch.hear(told)
+            if not is_apart and heard.n_heard < len(heard.earlier):
+                heard.replay(heard.earlier)
+            heard.replay(trees)
+    for number, (fit, heard) in enumerate(begun):
+        with suppress(StopIteration):  # they end with that
+            if number in errors:
+                fit.throw(errors[number])
+            fit.send(heard.fit.trees)
+
+
+def sums_asked(model: Any, rows: np.ndarray) -> list[tuple[Asked, float]]:
+    """Sums of steps that make raw predictions of rows, and what they begin with; by value."""
+    trees, n_values = model.forest_.trees, model.n_trees_per_iteration_
+    return [((trees[k::n_values], rows), float(model._initial[k])) for k in range(n_values)]
 
 
 def _target_of(

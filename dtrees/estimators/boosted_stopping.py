@@ -244,7 +244,7 @@ class SpreadScores:
             }
             assert rows.raw is not None
             raw = np.ascontiguousarray(rows.raw[:, own].T)
-            walked = CodedRows(rows.coded) if is_held else None
+            walked = CodedRows(rows.coded) if is_held or members is None else None
             scored = ScoredRows(name, own, walked, raw, measures)
             for each, (_, before) in asked.items():
                 scored.scores[each][:0] = before

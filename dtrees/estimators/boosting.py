@@ -349,7 +349,7 @@ class BaseBoosting(BaseModel):
         callbacks = [] if callbacks is None else check_callbacks(callbacks)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
-        place, stats = place_of_boosting(self.regime, type(self).__name__), FitStatistics()
+        place, stats = place_of_boosting(self.regime), FitStatistics()
         there = kept_forest(self) if self.warm_start and unfinished is None else None
         folder = None if checkpoint is None else Checkpoint(checkpoint)
         plan, run = FitPlan(self), threaded(self.n_jobs)
@@ -475,8 +475,8 @@ class BaseBoosting(BaseModel):
         if scores is None and len(heard.fit.numbers) == 0:
             heard.replay(there)
             return
-        with closing(boost_partitioned(model, stats)) as grown:
-            for some, told in grown:
+        with closing(boost_partitioned([model], stats)) as grown:
+            for _, some, told in grown:
                 if watch is not None and told is not None:
                     watch.hear(told)
                 heard.replay([*there, *some])

@@ -185,7 +185,6 @@ class FitPlan:
     """How an estimator is fitted: how its table is read and coded, and what trees grow by."""
 
     estimator: Any  # its parameters have been checked; not changed
-    is_here: bool = False  # whether codes come to this process, wherever trees would grow
 
     @classmethod
     def of(cls, estimator: BaseModel) -> FitPlan:
@@ -258,7 +257,7 @@ class FitPlan:
             how["weights"] = cut_weights(sample_weight, table.n_rows)
         if isinstance(table, PartitionedTable):
             # codes are where trees grow
-            how["regime"] = "local" if self.is_here else getattr(self.estimator, "regime", None)
+            how["regime"] = getattr(self.estimator, "regime", None)
             how["stays"] = self.estimator._adds_steps
             book, coded = encode_partitions(table, **how, stats=stats)
         else:

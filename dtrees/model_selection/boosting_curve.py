@@ -313,8 +313,13 @@ def has_loss_of_rows(loss: Any) -> bool:
 def _curve_of(estimator: Any, grown: FittedSplits, scoring: Any, shrinkage: float) -> BoostingCurve:
     """Scores of models that have grown."""
     final, run = grown.final_estimator, threaded(estimator.n_jobs)
-    splits = range(len(grown.splits))
-    scores = run([partial(_scores_of_split, grown, scoring, shrinkage, i) for i in splits])
+    fitted = grown.fitted
+    assert isinstance(fitted, FittedBoosts)
+    sides = [np.arange(len(fitted.y))[test] for _, test in grown.splits]
+    models = [_shrunken(model, shrinkage) for model in fitted.models[: len(sides)]]
+    fitted.bring_stages(zip(models, sides, strict=True))
+    pairs = zip(models, sides, strict=True)
+    scores = run([partial(_scores_of_split, grown, scoring, *each) for each in pairs])
     name = "loss" if scoring == "loss" else str(getattr(scoring, "__name__", scoring))
     if scoring is None:
         name = "accuracy" if hasattr(final, "classes_") else "r2"
@@ -324,14 +329,10 @@ def _curve_of(estimator: Any, grown: FittedSplits, scoring: Any, shrinkage: floa
     )
 
 
-def _scores_of_split(
-    grown: FittedSplits, scoring: Any, shrinkage: float, number: int
-) -> np.ndarray:
-    """Scores of the test side after each iteration, float64 (n_iterations,)."""
+def _scores_of_split(grown: FittedSplits, scoring: Any, model: Any, rows: np.ndarray) -> np.ndarray:
+    """Scores of rows by a model after each iteration, float64 (n_iterations,)."""
     table, fitted = grown.table, grown.fitted
     assert isinstance(fitted, FittedBoosts)
-    rows = np.arange(len(fitted.y))[grown.splits[number][1]]
-    model = _shrunken(fitted.models[number], shrinkage)
     y, start = fitted.y[rows].astype(np.float64), fitted.offset
     start = None if start is None else start[rows]
     held = Held(table.X, rows, _safe_indexing(table.y, rows), y, None, start)

@@ -408,11 +408,17 @@ class BoostedCells(Cells):
         return first, place.ravel()
 
     def bring(self, rows: RowNumbers, with_train: bool) -> None:
-        """Remember the rows that scores are of: those of all sets walk when one is asked for."""
-        if len(self.growth.places) > 1:
-            return
-        for number, side in rows.sides(with_train):
-            if self.error(number) is None:
+        """Remember the rows that scores are of: those of all sets walk when one is asked for.
+
+        Where the codes are on workers, they walk now.
+        """
+        sides = [each for each in rows.sides(with_train) if self.error(each[0]) is None]
+        if not self.fitted.coded_rows.is_here and self.growth.is_whole:
+            self.fitted.bring_values(sides)
+        elif not self.fitted.coded_rows.is_here:
+            self.fitted.bring_stages([(self.fitted.models[number], own) for number, own in sides])
+        elif len(self.growth.places) == 1:
+            for number, side in sides:
                 self._sides.setdefault(number, []).append(side)
 
     def _walk_sides(self) -> None:

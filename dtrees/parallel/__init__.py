@@ -6,7 +6,7 @@ its tasks.
 
 from dask.utils import format_bytes, format_time
 
-from dtrees.parallel.boosted import place_of_boosting, place_of_rows
+from dtrees.parallel.boosted import boost_apart, place_of_boosting, place_of_rows
 from dtrees.parallel.boosted_members import SpreadModel, boost_partitioned
 from dtrees.parallel.checkpoint import Checkpoint, SavedTrees
 from dtrees.parallel.clusters import (
@@ -52,6 +52,7 @@ __all__ = [
     "SpreadModel",
     "admitted",
     "admitted_where_they_are",
+    "boost_apart",
     "boost_partitioned",
     "check_lengths",
     "computed",

@@ -23,7 +23,7 @@ import logging
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -88,7 +88,8 @@ class SpreadModel:
 
     Attributes
     ----------
-    parts : CodedPartitions
+    parts : CodedPartitions or None
+        None: where the rows are.
     rows : BoostedRows
         Those of the table, without codes.
     growing : Growing
@@ -100,7 +101,7 @@ class SpreadModel:
         Those of the first iterations, which are there.
     """
 
-    parts: CodedPartitions
+    parts: CodedPartitions | None
     rows: BoostedRows
     growing: Growing
     thresholds: Thresholds
@@ -111,11 +112,7 @@ class SpreadModel:
 
 @dataclass(frozen=True, eq=False)
 class StoredBoostedRows:
-    """What a boosted model knows of the rows of a block, beside their codes.
-
-    `arrays` are "y" and, if there are such, "weight", "chosen" and "held" (bool), and "raw"
-    (n_rows, n_values).
-    """
+    """What boosted models know of the rows of a block, beside their codes; as `arrays_of`."""
 
     first_row: int
     n_rows: int
@@ -123,6 +120,37 @@ class StoredBoostedRows:
 
 
 sizeof.register(StoredBoostedRows, size_of_half)
+
+
+def arrays_of(
+    models: Sequence[SpreadModel],
+) -> tuple[dict[str, np.ndarray], list[dict[str, str]]]:
+    """What models know of the rows of a table, each array once, and the names by model and kind.
+
+    Kinds are "y" and, if there are such, "weight", "chosen" and "held" (bool), and "raw"
+    (n_rows, n_values).
+    """
+    arrays: dict[str, np.ndarray] = {}
+    names: list[dict[str, str]] = []
+    for number, model in enumerate(models):
+        rows, chosen = model.rows, None
+        if rows.chosen is not None:
+            chosen = np.zeros(len(rows.y), dtype=bool)
+            chosen[rows.chosen] = True
+        raw = None if rows.raw is None else rows.raw.T
+        own = {"weight": rows.weight, "chosen": chosen, "held": model.held, "raw": raw}
+        names.append({})
+        for kind, values in {"y": rows.y, **own}.items():
+            if values is None:
+                continue
+            same = (
+                name
+                for name, other in arrays.items()
+                if name.startswith(kind) and (other is values or np.array_equal(other, values))
+            )
+            names[-1][kind] = name = next(same, f"{kind}-{number}")
+            arrays.setdefault(name, values)
+    return arrays, names
 
 
 def make_boosted_rows(
@@ -137,6 +165,13 @@ def make_boosted_rows(
 # members
 
 
+def with_raw(rows: BoostedRows, growing: Growing) -> BoostedRows:
+    """The rows with the raw predictions that they begin with."""
+    if rows.raw is not None:
+        return rows
+    return replace(rows, raw=np.repeat(growing.initial[:, np.newaxis], len(rows.y), axis=1))
+
+
 @dataclass(eq=False)
 class MemberState:
     """The rows of a member, and what it has grown of a model so far."""
@@ -148,27 +183,39 @@ class MemberState:
     raw: np.ndarray  # after the iterations so far
 
     @classmethod
+    def begin_all(
+        cls, members: Members | None, halves: Sequence[Any], models: Sequence[tuple[Any, ...]]
+    ) -> list[MemberState]:
+        """Those of several models, from the blocks of a worker; they have one table of codes."""
+        codes, blocks = [half.coded for half in halves[::2]], halves[1::2]
+        coded = codes[0] if len(codes) == 1 else CodedMatrix.stack(codes)
+        arrays = {
+            name: np.concatenate([block.arrays[name] for block in blocks])
+            for name in blocks[0].arrays
+        }
+        numbers = [np.arange(block.n_rows) + block.first_row for block in blocks]
+        of_table = coded, np.concatenate(numbers).astype(np.uint64)
+        return [
+            cls.begin(
+                members, *of_table, {kind: arrays[name] for kind, name in names.items()}, *own
+            )
+            for names, *own in models
+        ]
+
+    @classmethod
     def begin(
         cls,
         members: Members | None,
-        halves: Sequence[Any],
+        coded: CodedMatrix,
+        numbers: np.ndarray,
+        of_rows: dict[str, np.ndarray],
         growing: Growing,
         thresholds: Thresholds,
         weight_unit: float,
         scores: Scores | None,
         packed: Any,
     ) -> MemberState:
-        """From the blocks of a worker, and the trees of the iterations so far, if there are any."""
-        codes, blocks = [half.coded for half in halves[::2]], halves[1::2]
-        coded = codes[0] if len(codes) == 1 else CodedMatrix.stack(codes)
-        of_rows = {
-            name: np.concatenate([block.arrays[name] for block in blocks])
-            for name in blocks[0].arrays
-        }
-        numbers = [np.arange(block.n_rows) + block.first_row for block in blocks]
-        raw = np.repeat(growing.initial[:, np.newaxis], coded.n_rows, axis=1)
-        if "raw" in of_rows:
-            raw = np.ascontiguousarray(of_rows["raw"].T)
+        """From what a worker has, and the trees of the iterations so far, if there are any."""
         chosen, held = (
             np.flatnonzero(of_rows[name]) if name in of_rows else None
             for name in ("chosen", "held")
@@ -179,9 +226,12 @@ class MemberState:
             of_rows.get("weight"),
             weight_unit,
             None if chosen is None else chosen.astype(np.uint32),
-            raw,
-            np.concatenate(numbers).astype(np.uint64),
+            np.ascontiguousarray(of_rows["raw"].T) if "raw" in of_rows else None,
+            numbers,
         )
+        rows = with_raw(rows, growing)
+        raw = rows.raw
+        assert raw is not None
         scored = None if scores is None else scores.here(rows, held, members)
         trees = () if packed is None else unpack(packed)
         n_values = len(growing.initial)
@@ -233,26 +283,32 @@ class MemberState:
 
 
 def grow_iterations(
-    epoch: Epoch, rank: int, n_iterations: int, halves: Sequence[Any] = (), sent: Any = None
-) -> tuple[Any, bool, Any, Counter[str]]:
-    """What the task of a member does: grow some iterations with the others.
+    epoch: Epoch,
+    rank: int,
+    wanted: Sequence[tuple[int, int]],
+    halves: Sequence[Any] = (),
+    sent: Any = None,
+) -> tuple[list[tuple[Any, bool, Any]], Counter[str]]:
+    """What the task of a member does: grow some iterations of models with the others.
 
-    `halves` and `sent` are there in the first task of an epoch: the blocks of the worker, and the
-    model with the trees so far. The first member returns the trees.
+    `wanted` are numbers of models, and of iterations of each. `halves` and `sent` are there in the
+    first task of an epoch: the blocks of the worker, and the models with the trees so far. Returns
+    for each model its trees, of the first member, whether they end it, and what scores tell.
     """
     run = TaskRunner()
+    found: list[tuple[Any, bool, Any]] = []
     with epoch.joined(rank, run.cancelled.is_set) as members:
         others = members if len(epoch.addresses) > 1 else None
         if sent is not None:
-            members.state["model"] = MemberState.begin(others, halves, *sent.value)
-        state = members.state["model"]
-        trees, is_last = state.grow(n_iterations, others, run.cancelled.is_set)
-    if run.cancelled.is_set():
-        raise CancelledError
-    if members.rank > 0:
-        return None, is_last, None, members.work
-    told = None if state.scores is None else state.scores.told()
-    return pack(trees) if trees else None, is_last, told, members.work
+            members.state["models"] = MemberState.begin_all(others, halves, sent.value)
+        for number, n_iterations in wanted:
+            state = members.state["models"][number]
+            trees, is_last = state.grow(n_iterations, others, run.cancelled.is_set)
+            if run.cancelled.is_set():
+                raise CancelledError
+            told = None if state.scores is None or rank > 0 else state.scores.told()
+            found.append((pack(trees) if trees and rank == 0 else None, is_last, told))
+    return found, members.work
 
 
 # -------------------------------------------------------------------------------------------------
@@ -260,29 +316,35 @@ def grow_iterations(
 
 
 def boost_partitioned(
-    model: SpreadModel, stats: FitStatistics
-) -> Generator[tuple[list[Tree], Any]]:
-    """Grow a boosted model on the workers of the cluster in force, where its rows are.
+    models: Sequence[SpreadModel], stats: FitStatistics
+) -> Generator[tuple[int, list[Tree], Any]]:
+    """Grow boosted models of one table on the workers of the cluster in force, where its rows are.
 
-    Yields the trees of some iterations, and what the scores tell, as they come. Closing the
-    iterator ends the growth and leaves nothing on the cluster. Close it (`contextlib.closing`).
-    Raises WorkerLostError, SchedulerLostError, ClusterError.
+    Yields the number of a model, the trees of some iterations, and what the scores tell, as they
+    come. Closing the iterator ends the growth and leaves nothing on the cluster. Close it
+    (`contextlib.closing`). Raises WorkerLostError, SchedulerLostError, ClusterError.
     """
+    parts = models[0].parts
+    assert parts is not None
     with (
         cluster_client() as client,
-        kept_table(model.parts, client) as kept,
-        closing(_boosted(model, kept, client, stats)) as found,
+        kept_table(parts, client) as kept,
+        closing(_boosted(models, parts, kept, client, stats)) as found,
     ):
         yield from found
 
 
 @interrupts_deferred_inside
 def _boosted(
-    model: SpreadModel, kept: KeptTable, client: Client, stats: FitStatistics
-) -> Generator[tuple[list[Tree], Any]]:
+    models: Sequence[SpreadModel],
+    parts: CodedPartitions,
+    kept: KeptTable,
+    client: Client,
+    stats: FitStatistics,
+) -> Generator[tuple[int, list[Tree], Any]]:
     with sys.modules["distributed"].span("dtrees.fit"):
-        tasks = Tasks(client, stats, collections=model.parts.collections)
-        blocks = BlocksOfMembers(tasks, model, kept)
+        tasks = Tasks(client, stats, collections=parts.collections)
+        blocks = BlocksOfMembers(tasks, models, parts, kept)
         stats.counts.update(epochs=0, rounds=0, messages=0)
         try:
             with stats.phase("blocks"):
@@ -294,17 +356,20 @@ def _boosted(
 
 
 class BlocksOfMembers(PlacedBlocks):
-    """The blocks of a model on the workers, and the epochs in which these are members."""
+    """The blocks of models on the workers, and the epochs in which these are members."""
 
-    def __init__(self, tasks: Tasks, model: SpreadModel, kept: KeptTable) -> None:
-        super().__init__(tasks, model.parts, kept, None)
-        self._model = model
-        self._chosen: np.ndarray | None = None  # bool
-        if model.rows.chosen is not None:
-            self._chosen = np.zeros(len(model.rows.y), dtype=bool)
-            self._chosen[model.rows.chosen] = True
-        self._trees = list(model.trees)
-        self._is_alone = model.parts.regime == "replicated"
+    def __init__(
+        self,
+        tasks: Tasks,
+        models: Sequence[SpreadModel],
+        parts: CodedPartitions,
+        kept: KeptTable,
+    ) -> None:
+        super().__init__(tasks, parts, kept, None)
+        self._models = models
+        self._arrays, self._names = arrays_of(models)
+        self._trees = [list(model.trees) for model in models]
+        self._is_alone = parts.regime == "replicated"
         self._alone = ""  # the worker that has all blocks then
         self._epochs = Epochs(tasks, self._threads if self._is_alone else None)
 
@@ -322,72 +387,70 @@ class BlocksOfMembers(PlacedBlocks):
             self._alone = min(able, key=lambda each: (-able[each], each))
         return {self._alone: able[self._alone]}
 
-    def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
-        """What the model knows of the rows of a block."""
-        model, own = self._model, self._model.rows
-        of_all = {"y": own.y, "weight": own.weight, "held": model.held, "chosen": self._chosen}
-        if own.raw is not None:
-            of_all["raw"] = own.raw.T
-        there = {name: values for name, values in of_all.items() if values is not None}
-        sent = [self._sent_rows(values, rows) for values in there.values()]
-        return Call("boosted-rows", make_boosted_rows, (rows, list(there), sent), workers)
+    def _rows_of_block(self) -> int:
+        return self._parts.n_rows if self._is_alone else super()._rows_of_block()
 
-    def grow(self) -> Generator[tuple[list[Tree], Any]]:
+    def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
+        """What the models know of the rows of a block."""
+        sent = [self._sent_rows(values, rows) for values in self._arrays.values()]
+        return Call("boosted-rows", make_boosted_rows, (rows, list(self._arrays), sent), workers)
+
+    def grow(self) -> Generator[tuple[int, list[Tree], Any]]:
         """Grow all iterations, or those up to the last one that is wanted.
 
         Where all are there, their scores are told.
         """
-        growing, some, is_last = self._model.growing, 1, False
-        left = growing.n_iterations - len(self._trees) // len(growing.initial)
-        while not is_last:
+        left, some = {}, 1
+        for number, model in enumerate(self._models):
+            n_there = len(self._trees[number]) // len(model.growing.initial)
+            left[number] = model.growing.n_iterations - n_there
+        while left:
+            wanted = [(number, min(some, n)) for number, n in left.items()]
             began, most = time.monotonic(), slice_seconds(len(self._tasks.workers()))
             with self._stats.phase("rounds"):
-                go_on = partial(self._go_on, min(some, left))
-                trees, is_last, scores = self._tasks.run(go_on, self._make_again)
-            self._trees += trees
-            left -= min(some, left)
-            is_last |= left == 0
+                found = self._tasks.run(partial(self._go_on, wanted), self._make_again)
             seconds = max(1e-3, time.monotonic() - began)
             some = max(LEAST, min(2 * some, int(some * most / seconds)))
-            yield trees, scores
+            for (number, n), (trees, is_last, told) in zip(wanted, found, strict=True):
+                self._trees[number] += trees
+                left[number] -= n
+                if is_last or left[number] == 0:
+                    del left[number]
+                yield number, trees, told
 
-    def _go_on(self, n_iterations: int) -> tuple[list[Tree], bool, Any]:
-        """Some more iterations, in this epoch or the next ones."""
+    def _go_on(self, wanted: Sequence[tuple[int, int]]) -> list[tuple[list[Tree], bool, Any]]:
+        """Some more iterations of each model, in this epoch or the next ones."""
         about = "iterations of a boosted model"
-        call = Call("boost-rows", grow_iterations, (n_iterations,), about=about)
+        call = Call("boost-rows", grow_iterations, (wanted,), about=about)
         found = self._epochs.results(self._begin, call)
-        packed, is_last, scores, of_first = found[0]
-        work = sum((each for *_, each in found), Counter[str]())
+        of_models, of_first = found[0]
+        work = sum((each for _, each in found), Counter[str]())
         work["rounds"] = of_first["rounds"]
         self._stats.counts.update(work)
-        if packed is None:  # all are there
-            return [], is_last, scores
-        self._stats.counts["bytes_moved"] += packed_bytes(packed)
-        return list(unpack(packed)), is_last, scores
+        grown = []
+        for packed, is_last, told in of_models:
+            if packed is not None:  # or all are there
+                self._stats.counts["bytes_moved"] += packed_bytes(packed)
+            grown.append(([] if packed is None else list(unpack(packed)), is_last, told))
+        return grown
 
     def _begin(self) -> tuple[dict[str, list[Any]], Any]:
-        """The blocks of each member, and the model, as it is sent."""
+        """The blocks of each member, and the models, as they are sent."""
         self.settle()
-        halves = self._shared_out(self._threads())
-        model, packed = self._model, pack(self._trees) if self._trees else None
-        about = model.growing, model.thresholds, model.rows.weight_unit, model.scores
-        return halves, self._tasks.send("boosted-model", SharedArrays((*about, packed)))
-
-    def _shared_out(self, threads: Mapping[str, int]) -> dict[str, list[Any]]:
-        """The blocks of each member, which all have rows that are grown from."""
         lengths, holders = self._kept.lengths, self._tasks.holders(self._kept.blocks)
-        ends = np.cumsum([0, *lengths])
-        n_grown = np.diff(ends)
-        if self._chosen is not None:
-            n_grown = np.diff(np.append(0, np.cumsum(self._chosen))[ends])
-        found: dict[str, list[Any]] = defaultdict(list)
-        idle: list[Any] = []  # their rows may be held out
-        for number, worker in enumerate(share_out(lengths, holders, threads)):
-            own = found[worker] if n_grown[number] > 0 or self._is_alone else idle
-            own += self._kept.blocks[number], self._rows[number]
-        if self._model.held is not None and idle:
-            found[min(found)] += idle
-        return dict(found)
+        halves: dict[str, list[Any]] = defaultdict(list)
+        for number, worker in enumerate(share_out(lengths, holders, self._threads())):
+            halves[worker] += self._kept.blocks[number], self._rows[number]
+        models = [
+            (names, own.growing, own.thresholds, own.rows.weight_unit, own.scores, trees)
+            for names, own, trees in zip(
+                self._names,
+                self._models,
+                [pack(trees) if trees else None for trees in self._trees],
+                strict=True,
+            )
+        ]
+        return dict(halves), self._tasks.send("boosted-model", SharedArrays(models))
 
     def end(self) -> None:
         """Leave nothing on the cluster."""

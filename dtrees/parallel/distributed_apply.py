@@ -30,6 +30,7 @@ import itertools
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -161,9 +162,10 @@ class PartitionedRows(LeafLookup):
             for tree, leaves in zip(trees, found, strict=True):
                 self._keep("leaves", ((tree,), rows), leaves)
 
-    def bring_values(self, asked: Sequence[Asked]) -> None:
+    def bring_values(self, asked: Sequence[Asked], starts: Sequence[float] | None = None) -> None:
         """The same for what models say of rows."""
-        answers = walk_parts(self._parts, asked, with_values=True, stats=self._stats)
+        how: dict[str, Any] = {"with_values": True, "stats": self._stats, "starts": starts}
+        answers = walk_parts(self._parts, asked, **how)
         for one, (total,) in zip(asked, answers, strict=True):
             self._keep("values", one, total)
 
@@ -172,23 +174,36 @@ class PartitionedRows(LeafLookup):
         leaves: np.ndarray = self._taken("leaves", ((tree,), rows), self.bring)
         return leaves.astype(np.intp)
 
-    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
+    def sums(
+        self, trees: Sequence[Tree], rows: np.ndarray, run: Runner, start: float = 0.0
+    ) -> np.ndarray:
         """Values of the leaves of some rows, added up, as `CodedRows.sums`."""
-        total: np.ndarray = self._taken("values", (trees, rows), self.bring_values)
+        bring = partial(self.bring_values, starts=[start])
+        total: np.ndarray = self._taken("values", (trees, rows), bring)
         return total
+
+    def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
+        """Means of the leaves of some rows, as `CodedRows.means`; a pass for all trees, at most."""
+        if len(trees) > 0 and self._found("leaves", ((trees[0],), rows)) is None:
+            self.bring([(trees, rows)])
+        return super().means(trees, rows)
 
     def _keep(self, what: str, asked: Asked, answer: Any) -> None:
         self._at_hand.setdefault((what, id(asked[0][0])), []).append((asked, answer))
 
     def _taken(self, what: str, asked: Asked, bring: Callable[[Sequence[Asked]], None]) -> Any:
-        trees, rows = asked
-        while True:
-            known = self._at_hand.get((what, id(trees[0])), [])
-            for place, ((of, those), answer) in enumerate(known):
-                if len(of) == len(trees) and np.array_equal(those, rows):
-                    del known[place]
-                    return answer
+        while (place := self._found(what, asked)) is None:
             bring([asked])
+        _, answer = self._at_hand[what, id(asked[0][0])].pop(place)
+        return answer
+
+    def _found(self, what: str, asked: Asked) -> int | None:
+        """Where an answer is at hand."""
+        trees, rows = asked
+        for place, ((of, those), _) in enumerate(self._at_hand.get((what, id(trees[0])), [])):
+            if len(of) == len(trees) and np.array_equal(those, rows):
+                return place
+        return None
 
 
 def walk_parts(
@@ -197,11 +212,13 @@ def walk_parts(
     *,
     with_values: bool,
     stats: FitStatistics | None = None,
+    starts: Sequence[float] | None = None,
 ) -> list[list[np.ndarray]]:
     """Let rows walk down trees, in one pass over the codes; answers for each that was asked for.
 
     These are the leaves of each tree, unsigned integers (n,) in the narrowest type; or, with
-    values, the sum over all trees alone, float64 (n, n_values). Raises ClusterError where a Dask
+    values, the sum over all trees alone, float64 (n, n_values), to which `starts` are added first.
+    Raises ClusterError where a Dask
     cluster is in force and cannot be used, or loses results too often.
     """
     sides = [RequestedRows(rows) for _, rows in asked]
@@ -215,7 +232,7 @@ def walk_parts(
         pass_ = _PassOverCodes(parts, n_rows, executor, with_values)
         found: list[list[np.ndarray]] = [[] for _ in asked]
         for load in loads(asked, with_values):
-            for item, answers in zip(load, pass_.walk(load, asked, sides), strict=True):
+            for item, answers in zip(load, pass_.walk(load, asked, sides, starts), strict=True):
                 before = [] if with_values else found[item.number]  # or the sum so far
                 found[item.number] = before + answers
         return found
@@ -248,6 +265,7 @@ class _PassOverCodes:
         load: Sequence[TreeRange],
         asked: Sequence[Asked],
         sides: Sequence[RequestedRows],
+        starts: Sequence[float] | None = None,
     ) -> list[list[np.ndarray]]:
         """Answers to a load, with those of all partitions one behind the other."""
         trees = [asked[item.number][0][item.first : item.last] for item in load]
@@ -261,7 +279,8 @@ class _PassOverCodes:
             sent.append((place, rows))
             n_bytes += sum(each.nbytes for each in rows)
             if n_bytes > ROWS_BYTES or place == places[-1]:
-                found += self._walk(load, sent, held)
+                begin = [0.0 if starts is None else starts[item.number] for item in load]
+                found += self._walk(load, sent, held, begin)
                 sent, n_bytes = [], 0
         of_items = [zip(*of_parts, strict=True) for of_parts in zip(*found, strict=True)]
         return [[np.concatenate(each) for each in of_parts] for of_parts in of_items]
@@ -281,6 +300,7 @@ class _PassOverCodes:
         load: Sequence[TreeRange],
         sent: Sequence[tuple[int, list[np.ndarray]]],
         trees: Sequence[Any],
+        starts: Sequence[float],
     ) -> list[list[list[np.ndarray]]]:
         """Answers of some partitions, each of which has one for each item."""
         executor = self._executor
@@ -298,7 +318,7 @@ class _PassOverCodes:
                     named,
                     [executor.as_argument(piece) for piece in trees],
                     n_trees,
-                    self._with_values,
+                    starts if self._with_values else None,
                     before,
                     dask_key_name=self._key("walk-rows"),
                 )
@@ -318,13 +338,14 @@ def walk_codes_of_part(
     named: Sequence[np.ndarray],
     pieces: Sequence[bytes],
     n_trees: Sequence[int],
-    with_values: bool,
+    starts: Sequence[float] | None,
     before: Sequence[list[np.ndarray]] | None,
 ) -> list[list[np.ndarray]]:
     """What a task does: rows of a partition go down the trees of some models.
 
     `codes` and `named` are those of the partition, the latter for each model. `pieces` joined are
-    the pickle of all packed trees, `n_trees` of each model. `before` is what the task before has
+    the pickle of all packed trees, `n_trees` of each model. `starts` is what sums begin with; None:
+    leaves are asked for. `before` is what the task before has
     returned: its last sum is that of the first model's trees before these. Returns for each model
     a list of leaves, by tree, or of the sum of its values, float64 (n, n_values).
     """
@@ -342,8 +363,8 @@ def walk_codes_of_part(
                 walked, [0, *ends[:-1]], itertools.pairwise(bounds), strict=True
             )
         ]
-        if with_values:
-            total = np.zeros((len(asked), some[0].n_values))
+        if starts is not None:
+            total = np.full((len(asked), some[0].n_values), starts[number])
             if number == 0 and before is not None:
                 total[:] = before[-1][0]
             for coded, local, place in of_codes:

@@ -17,10 +17,9 @@ from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
 from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
 from dtrees.parallel import boosted_members
-from dtrees.parallel.boosted import place_of_boosting
 from dtrees.parallel.boosted_members import boost_partitioned
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.regimes import TOO_LARGE, Choice
+from dtrees.parallel.regimes import TOO_LARGE
 from tests.core.grow.boosted_cases import Squares
 from tests.parallel.clusters import Deadly, connect, digest, make_small, ours
 
@@ -72,8 +71,8 @@ def boosted_with(thresholds, client, stats=None):
     """The trees of a model that a worker grows with other thresholds."""
     model, y = model_of(regime="replicated")
 
-    def boost(spread, _stats):
-        own = replace(spread, thresholds=thresholds(spread.thresholds))
+    def boost(models, _stats):
+        own = [replace(each, thresholds=thresholds(each.thresholds)) for each in models]
         return boost_partitioned(own, stats or FitStatistics())
 
     with pytest.MonkeyPatch.context() as patch, client.as_current():
@@ -183,17 +182,6 @@ class TestPlaces:
             assert report["regime"] == "replicated"
             assert report["reason"].startswith("client of tcp://")
 
-    def test_models_side_by_side_grow_here(self, processes):
-        with processes.as_current():
-            choice = place_of_boosting("replicated", "Model", side_by_side=True)
-        assert choice == Choice("local", "boosted models grow side by side in this process")
-
-    def test_several_models_in_partitions_are_refused(self):
-        with pytest.raises(
-            ValueError, match=r"Several models of Model do not grow.*regime='local'"
-        ):
-            place_of_boosting("partitioned", "Model", side_by_side=True)
-
     def test_other_places_are_refused(self):
         model, y = model_of(regime="elsewhere")
         with pytest.raises(ValueError, match=r"'replicated'.*'partitioned'.* or None\. Got"):
@@ -204,13 +192,14 @@ class TestPlaces:
         expected = expected_of()
         with connect(2, 1, False) as cluster, Client(cluster) as client:
             workers, used = sorted(client.nthreads()), []
-            shared_out = boosted_members.BlocksOfMembers._shared_out
+            begin = boosted_members.BlocksOfMembers._begin
 
-            def see(blocks, threads):
-                used.append([*threads])
-                return shared_out(blocks, threads)
+            def see(blocks):
+                halves, sent = begin(blocks)
+                used.append([*halves])
+                return halves, sent
 
-            monkeypatch.setattr(boosted_members.BlocksOfMembers, "_shared_out", see)
+            monkeypatch.setattr(boosted_members.BlocksOfMembers, "_begin", see)
             for small in ([], workers[:1]):
                 make_small(monkeypatch, small)
                 model, y = model_of()

@@ -50,12 +50,14 @@ class LeafLookup:
     def bring(self, asked: Sequence[Asked]) -> None:
         """Fetch the leaves that rows will be asked for, in each of the trees of a model."""
 
-    def bring_values(self, asked: Sequence[Asked]) -> None:
-        """Fetch the sums that will be asked for."""
+    def bring_values(self, asked: Sequence[Asked], starts: Sequence[float] | None = None) -> None:
+        """Fetch the sums that will be asked for; `starts` is what each begins with, or 0."""
 
-    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
-        """Values of the leaves of some rows, added up in the order of the trees."""
-        total = np.zeros((len(rows), trees[0].n_values))
+    def sums(
+        self, trees: Sequence[Tree], rows: np.ndarray, run: Runner, start: float = 0.0
+    ) -> np.ndarray:
+        """Values of the leaves of some rows, added up in the order of the trees to `start`."""
+        total = np.full((len(rows), trees[0].n_values), start)
         for tree in trees:
             total += tree.value_of(self.leaves(tree, rows))
         return total
@@ -92,9 +94,11 @@ class CodedRows(LeafLookup):
         leaves = zip(trees, self._leaves_of(trees, rows), strict=True)
         return np.array([tree.value_of(own)[:, 0] for tree, own in leaves])
 
-    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
+    def sums(
+        self, trees: Sequence[Tree], rows: np.ndarray, run: Runner, start: float = 0.0
+    ) -> np.ndarray:
         """Values of the leaves of some rows, float64 (n, n_values)."""
-        total = np.zeros((len(rows), trees[0].n_values))
+        total = np.full((len(rows), trees[0].n_values), start)
         self.add_values(trees, rows, total, run)
         return total
 

@@ -1,0 +1,146 @@
+"""Boosted models of several training sets: one hash and the same scores, wherever they grow."""
+
+from __future__ import annotations
+
+import functools
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client
+
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.model_selection import GridSearchCV, boosting_curve, cross_validate
+from tests.parallel.clusters import connect, digest, ours
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 5)).round(2)
+X[RNG.random(X.shape) < 0.1] = np.nan
+F = np.nan_to_num(X[:, 0] + X[:, 1] ** 2)
+WEIGHT = RNG.integers(1, 4, 400)
+START = RNG.normal(size=400)
+BOOSTED = {"max_iter": 4, "max_leaf_nodes": 6, "min_samples_leaf": 3, "random_state": 0}
+STOPS = {"early_stopping": True, "n_iter_no_change": 1, "max_iter": 12, "tol": 0.01}
+CASES = {  # a model, its target, and parameters of its fit
+    "two classes": (GradientBoostingClassifier(**BOOSTED), F > 1, {}),
+    "five classes": (GradientBoostingClassifier(**BOOSTED), np.digitize(F, [0, 0.5, 1, 2]), {}),
+    "numbers": (GradientBoostingRegressor(subsample=0.7, **BOOSTED), F, {}),
+    "weights": (GradientBoostingRegressor("huber", **BOOSTED), F, {"sample_weight": WEIGHT}),
+    "balanced": (GradientBoostingClassifier(class_weight="balanced", **BOOSTED), F > 1, {}),
+    "stopped": (GradientBoostingClassifier(**(BOOSTED | STOPS)), F > 1, {}),
+    "stopped by weight": (
+        GradientBoostingRegressor(**(BOOSTED | STOPS)),
+        F,
+        {"sample_weight": WEIGHT},
+    ),
+    "by training rows": (
+        GradientBoostingRegressor(validation_fraction=None, **(BOOSTED | STOPS)),
+        F,
+        {},
+    ),
+    "begun": (GradientBoostingRegressor(**BOOSTED), F, {"init_score": START}),
+}
+FOLDS = [(np.setdiff1d(np.arange(400), rows), rows) for rows in np.split(np.arange(400), 4)]
+TABLES = {"here": X, "spread": da.from_array(X, chunks=((90, 110, 200), (5,)))}
+
+
+@pytest.fixture(scope="module")
+def three():
+    """A client of three workers in this process."""
+    with connect(3, 1, False) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def validated(name, table=X, **parameters):
+    """Hashes of the models of the folds and of all rows, and scores of the folds."""
+    model, y, params = CASES[name]
+    found = cross_validate(
+        model,
+        table,
+        y,
+        cv=FOLDS,
+        params=params,
+        return_estimator=True,
+        return_train_score=True,
+        **parameters,
+    )
+    models = [*found["estimator"], found.final_estimator]
+    scores = [found[f"{side}_score"].tolist() for side in ("test", "train")]
+    return [digest(each.forest_.trees) for each in models], scores, models[0].fit_report_
+
+
+@functools.cache
+def expected_of(name):
+    return validated(name)[:2]
+
+
+def grown_on(client, regime, work, *args):
+    """What a function says, whose models grow on a cluster."""
+    with client.as_current(), dask.config.set({"dtrees.regime": regime}):
+        return work(*args)
+
+
+class TestOneHash:
+    @pytest.mark.parametrize("table", TABLES)
+    @pytest.mark.parametrize("regime", [None, "partitioned"])
+    @pytest.mark.parametrize("name", CASES)
+    def test_of_folds(self, name, regime, table, three, monkeypatch):
+        expected = expected_of(name)
+        monkeypatch.setattr("dtrees.estimators.boosted_sets.boost_together", None)
+        monkeypatch.setattr("dtrees.parallel.encoding.check_room", None)
+        *found, report = grown_on(three, regime, validated, name, TABLES[table])
+        assert found == list(expected)
+        assert report["regime"] == (regime or "replicated")
+        assert report["models_together"] == 5
+        if regime is None:
+            assert report["tasks"] == 3  # of workers, of one or two models each
+        else:
+            assert report["epochs"] == 1
+        assert ours(three) == []
+
+    @pytest.mark.parametrize("regime", [None, "partitioned"])
+    def test_on_processes(self, regime, processes):
+        expected = expected_of("two classes")
+        *found, _ = grown_on(processes, regime, validated, "two classes", TABLES["spread"])
+        assert found == list(expected)
+        assert ours(processes) == []
+
+    @pytest.mark.parametrize("table", TABLES)
+    @pytest.mark.parametrize("regime", [None, "partitioned"])
+    def test_of_searches(self, regime, table, three):
+        grid = {"max_iter": [2, 4, 7], "learning_rate": [0.1, 0.5]}
+
+        def search(table):
+            found = GridSearchCV(CASES["two classes"][0], grid, cv=FOLDS, return_train_score=True)
+            found.fit(table, F > 1)
+            scores = [
+                found.cv_results_[f"mean_{side}_score"].tolist() for side in ("test", "train")
+            ]
+            return found.best_params_, digest(found.best_estimator_.forest_.trees), scores
+
+        assert grown_on(three, regime, search, TABLES[table]) == search(X)
+        assert ours(three) == []
+
+    @pytest.mark.parametrize("table", TABLES)
+    @pytest.mark.parametrize("regime", [None, "partitioned"])
+    @pytest.mark.parametrize("scoring", ["loss", "accuracy"])
+    @pytest.mark.parametrize("name", ["two classes", "five classes"])
+    def test_of_curves(self, name, scoring, regime, table, three):
+        model, y, _ = CASES[name]
+
+        def curve(table):
+            found = boosting_curve(model, table, y, cv=FOLDS, scoring=scoring)
+            shrunken = found.shrunken(0.5)
+            final = digest(found.model(3).forest_.trees)
+            return found.scores.tolist(), shrunken.scores.tolist(), final
+
+        assert grown_on(three, regime, curve, TABLES[table]) == curve(X)
+
+    def test_of_begun_curves(self, three):
+        model, y, params = CASES["begun"]
+
+        def curve(table):
+            return boosting_curve(model, table, y, cv=FOLDS, params=params).scores.tolist()
+
+        assert grown_on(three, None, curve, TABLES["spread"]) == curve(X)
