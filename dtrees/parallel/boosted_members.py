@@ -384,7 +384,8 @@ class BlocksOfMembers(PlacedBlocks):
             least = min(filter(None, limits_of(self._client).values()), default=0)
             raise too_large_for_workers(self._parts.n_bytes, least)
         if self._alone not in able:
-            self._alone = min(able, key=lambda each: (-able[each], each))
+            have_it = {each for own in self._tasks.holders(self._kept.blocks) for each in own}
+            self._alone = min(able, key=lambda each: (-able[each], each not in have_it, each))
         return {self._alone: able[self._alone]}
 
     def _rows_of_block(self) -> int:

@@ -11,8 +11,10 @@ import pytest
 from distributed import Client
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.exceptions import TableTooLargeError
 from dtrees.model_selection import GridSearchCV, boosting_curve, cross_validate
-from tests.parallel.clusters import connect, digest, ours
+from dtrees.parallel import boosted
+from tests.parallel.clusters import Deadly, connect, digest, make_small, ours
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 5)).round(2)
@@ -144,3 +146,65 @@ class TestOneHash:
             return boosting_curve(model, table, y, cv=FOLDS, params=params).scores.tolist()
 
         assert grown_on(three, None, curve, TABLES["spread"]) == curve(X)
+
+
+class TestPlaces:
+    def test_a_worker_gets_some_of_the_models(self, three, monkeypatch):
+        """As many as its threads say, and none where it cannot hold the codes."""
+        seen = []
+        calls = boosted.WholeTable.calls
+
+        def see(table, models, bundles, left):
+            for call in calls(table, models, bundles, left):
+                seen.append(call.workers)
+                yield call
+
+        monkeypatch.setattr(boosted.WholeTable, "calls", see)
+        workers = sorted(three.nthreads())
+        expected = expected_of("two classes")
+        for small in ([], workers[:1]):
+            make_small(monkeypatch, small)
+            *found, _ = grown_on(three, None, validated, "two classes")
+            assert found == list(expected)
+            assert sorted(seen) == [(each,) for each in workers if each not in small]
+            seen.clear()
+        make_small(monkeypatch, workers)
+        with pytest.raises(TableTooLargeError, match="more than a worker can hold"):
+            grown_on(three, "replicated", validated, "two classes", TABLES["spread"])
+        *found, report = grown_on(three, None, validated, "two classes")
+        assert found == list(expected)
+        assert report["regime"] == "local"
+        assert ours(three) == []
+
+    def test_a_fit_that_fails_is_that_of_its_fold(self, three):
+        """A training side of one class; the others are grown."""
+        y = np.where(np.arange(400) < 100, 1, 0)  # the first fold holds out all of a class
+
+        def scores(table):
+            model = GradientBoostingRegressor("gamma", **BOOSTED)
+            return cross_validate(model, table, y + 0.0, cv=FOLDS[:2], error_score=-1.0)
+
+        for regime in (None, "partitioned"):
+            with pytest.raises(ValueError, match="gamma"):
+                grown_on(three, regime, scores, TABLES["spread"])
+        assert ours(three) == []
+
+
+@pytest.mark.parametrize("regime", [None, "partitioned"])
+def test_a_worker_that_dies(regime, processes, tmp_path, monkeypatch):
+    """Its models are grown again on others, or go on with them."""
+    path = tmp_path / "alive"
+    path.touch()
+    expected = expected_of("five classes")
+    spread = boosted.SpreadModel
+
+    def deadly(*args):
+        coded, rows, growing, thresholds, *rest = args
+        return spread(coded, rows, growing, Deadly(thresholds, str(path)), *rest)
+
+    monkeypatch.setattr("dtrees.estimators.boosted_sets.SpreadModel", deadly)
+    *found, report = grown_on(processes, regime, validated, "five classes", TABLES["spread"])
+    assert found == list(expected)
+    assert not path.exists()
+    assert report["lost_workers"] == 1
+    assert ours(processes) == []
