@@ -15,8 +15,9 @@ least ten seconds, or what ``dask.config`` says under "dtrees.checkpoint-every".
 written at the end of the work, whatever that is. So a client that is killed loses a twentieth of
 its work, and there are few files.
 
-Units are those from number 0 on, without gaps; where a file is missing, those behind it are grown
-again. What the bytes of a file are is the business of whoever gives `encode` and `decode`.
+Units are those from number 0 on, without gaps; where a file is missing, those behind it are removed
+and grown again: they may come in another order. What the bytes of a file are is the business of
+whoever gives `encode` and `decode`.
 """
 
 from __future__ import annotations
@@ -107,8 +108,10 @@ class Checkpoint:
         """
         found: list[Any] = []
         for first, last in sorted(self._stretches[name]):
-            if first <= len(found) < last:
-                path = f"{self._root}/{_file_name(name, first, last)}"
+            path = f"{self._root}/{_file_name(name, first, last)}"
+            if first > len(found):
+                self._fs.rm_file(path)
+            elif len(found) < last:
                 units = decode(self._fs.cat_file(path), path)
                 if len(units) != last - first:
                     raise ModelFileError(f"{path!r} does not hold {last - first} trees.")

@@ -16,6 +16,7 @@ from distributed import Client
 from dtrees import DecisionTreeClassifier, RandomForestClassifier, RandomForestRegressor
 from dtrees.callbacks import Callback
 from dtrees.exceptions import ModelFileError
+from dtrees.parallel import Checkpoint
 from tests.forked import run_forked
 from tests.parallel.clusters import connect, digest
 
@@ -267,6 +268,25 @@ class TestCheckpoint:
         path.write_text(json.dumps(json.loads(path.read_text()) | {"facts": facts}))
         with pytest.raises(ValueError, match=str(tmp_path)):
             RandomForestClassifier(3, random_state=3).fit(X, Y, checkpoint=tmp_path)
+
+    def test_units_behind_a_gap(self, tmp_path):
+        """They come in another order now, so those that are left of the first one are removed."""
+
+        def grow(units, new):
+            checkpoint = Checkpoint(tmp_path)
+            checkpoint.begin({})
+            found = checkpoint.units("a", lambda data, _: list(data))
+            assert found == units
+            with checkpoint.saving("a", found, bytes):
+                for unit in new:
+                    found.append(unit)
+                    checkpoint.save()
+
+        grow([], [0, 10, 1, 11])
+        (tmp_path / "a-000000001-000000002.dtrees").unlink()
+        grow([0], [1])
+        grow([0, 1], [10, 11])
+        grow([0, 1, 10, 11], [])
 
     def test_a_folder_that_cannot_be(self, tmp_path):
         (tmp_path / "file").write_text("")
