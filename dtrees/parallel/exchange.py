@@ -26,8 +26,9 @@ Members, and the order in which they are numbered, are those of an *epoch*. It e
 dies, hangs, leaves or joins. Then nobody waits for messages of the epoch any more, and those that
 come late are dropped: an epoch has a name of its own. Whoever waits gets an `EpochEndedError`. A
 member that is late is asked whether it is there: its event loop answers while its task waits for a
-thread, or works. A worker that is paused begins no task, so it has left the epoch. Nobody waits for
-others once his own task is cancelled, and a worker forgets an epoch in which nothing happens.
+thread, or works. A worker that is paused begins no task; where that lasts, it has left the epoch.
+Nobody waits for others once his own task is cancelled, and a worker forgets an epoch in which
+nothing happens.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -55,6 +57,7 @@ T = TypeVar("T")
 
 HANDLER, RELAYED, ALIVE = "dtrees_exchange", "dtrees_relayed", "dtrees_alive"
 ASK_SECONDS = 5.0  # without a message, until a member is asked, and until it has answered
+PAUSED_SECONDS = 10.0  # until a worker that begins no task has left: its memory may do again
 IDLE_SECONDS = 120.0  # without a task, until a worker forgets an epoch: its client may be gone
 LONG = 2**16  # bytes of an array that is halved
 
@@ -77,6 +80,7 @@ class Box:
     at_work: set[asyncio.Task[Any]] = field(default_factory=set)
     n_tasks: int = 0  # of the member, that have begun and not ended
     n_begun: int = 1  # since the last look
+    paused_at: float | None = None  # when it was first seen that no task is begun here
     is_over: bool = False
 
     async def take_all(self, comm: Comm) -> None:
@@ -155,8 +159,13 @@ def open_epoch(epoch: str, dask_worker: Worker) -> None:
     async def is_alive(epoch: str) -> bool:
         with _lock:
             box = _boxes.get((own, epoch))
-        is_paused = dask_worker.status.name == "paused"
-        return box is not None and (box.n_tasks > 0 or not is_paused)
+        if box is None:
+            return False
+        if box.n_tasks > 0 or dask_worker.status.name != "paused":
+            box.paused_at = None
+            return True
+        box.paused_at = box.paused_at or time.monotonic()
+        return time.monotonic() < box.paused_at + PAUSED_SECONDS
 
     with _lock:
         _boxes[own, epoch] = Box()

@@ -357,6 +357,7 @@ class TestFaults:
         fault = Fault(lambda: paused(three, workers), "rounds", 3)
         try:
             monkeypatch.setattr(exchange, "ASK_SECONDS", 0.05)
+            monkeypatch.setattr(exchange, "PAUSED_SECONDS", 0)
             with fault.set():
                 report = self.fitted(three)
         finally:

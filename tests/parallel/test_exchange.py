@@ -276,6 +276,7 @@ class TestEnds:
 
     def test_a_task_that_nobody_waits_for(self, five, monkeypatch):
         monkeypatch.setattr(exchange, "ASK_SECONDS", 0.05)
+        monkeypatch.setattr(exchange, "PAUSED_SECONDS", 0)
         with epoch_of(five, 2) as epoch:
             address = epoch.addresses[0]
             future = five.submit(join, epoch, lambda: True, workers=[address], pure=False)
@@ -304,6 +305,7 @@ class TestEnds:
     def test_a_member_that_is_late_is_asked(self, five, monkeypatch):
         """It has not begun its task, and answers; once it has left the epoch, nobody waits."""
         monkeypatch.setattr(exchange, "ASK_SECONDS", 0.05)
+        monkeypatch.setattr(exchange, "PAUSED_SECONDS", 0)
         asked = []
         ask = exchange.Exchange._ask
 
@@ -325,6 +327,7 @@ class TestEnds:
 
     def test_a_paused_worker_that_has_not_begun(self, five, monkeypatch):
         monkeypatch.setattr(exchange, "ASK_SECONDS", 0.05)
+        monkeypatch.setattr(exchange, "PAUSED_SECONDS", 0)
         with epoch_of(five, 2) as epoch:
             paused(five, epoch.addresses[1:])
             try:
