@@ -1,7 +1,9 @@
 """What `estimate_cost` says before a fit, and what the fit says after it."""
 
 import doctest
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import product
 
 import dask
 import dask.array as da
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from distributed import Client
+from sklearn.base import clone
 
 from dtrees import (
     DecisionTreeClassifier,
@@ -20,6 +23,7 @@ from dtrees import (
 )
 from dtrees.estimators import estimate
 from dtrees.exceptions import ClusterError, TableTooLargeError
+from dtrees.model_selection import GridSearchCV, cross_validate
 from dtrees.parallel.cost import CostModel
 from tests.parallel.clusters import connect, ours
 
@@ -231,3 +235,46 @@ def test_weights_of_many_classes_count():
     np.testing.assert_allclose(np.subtract(many, two), 2 * np.subtract(some, two), rtol=0.01)
     shallow = DecisionTreeClassifier(min_samples_leaf=0.01, max_depth=4)
     assert estimate_cost(shallow, X, n_classes=6_000).bytes_per_worker < many[1] / 100
+
+
+REPORTS = {  # of what has grown
+    "fit": (1, lambda model, X: model.fit(X, Y).fit_report_),
+    "validated": (
+        4,
+        lambda model, X: cross_validate(model, X, Y, cv=3).final_estimator.fit_report_,
+    ),
+    "searched": (
+        4,
+        lambda model, X: (
+            GridSearchCV(model, {"max_depth": [2]}, cv=3).fit(X, Y).best_estimator_.fit_report_
+        ),
+    ),
+}
+
+
+@pytest.mark.one_of(4)
+@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("kind", ["array", "frame", "in memory"])
+@pytest.mark.parametrize("has_client", [False, True])
+def test_it_tells_where_models_will_grow(has_client, kind, is_large, monkeypatch):
+    """The regime and the reason of the report, of a fit, a validation and a search."""
+    models = [
+        GradientBoostingClassifier(max_iter=2),
+        RandomForestClassifier(n_estimators=2, max_depth=2),
+        DecisionTreeClassifier(max_depth=2),
+    ]
+    table = da.from_array(X, chunks=(500, 6)) if kind != "in memory" else X
+    if kind == "frame":
+        table = dd.from_dask_array(table, columns=list("abcdef"))
+    if is_large:  # for a worker
+        monkeypatch.setattr("dtrees.parallel.tasks.Tasks.room", lambda self: 10_000)
+    place = connect(2, 1, False) if has_client else nullcontext()
+    with place as cluster, Client(cluster) if has_client else nullcontext():
+        for model, (what, (n_sets, report_of)), regime in product(
+            models, REPORTS.items(), (None, "local", "partitioned")
+        ):
+            with dask.config.set({"dtrees.regime": regime}):
+                cost = estimate_cost(model, table, n_sets=n_sets)
+                report = report_of(clone(model), table)
+            told, found = (cost.regime, cost.reason), (report["regime"], report["reason"])
+            assert told == found, (model, what, regime)

@@ -236,6 +236,7 @@ CASES |= {
     "reweighted, sparse": (AdaBoostClassifier(3, max_bins=8, **ADA), SPARSE, Y, None),
     "reweighted bags": (AdaBoostRegressor(3, **ADA), X, NUMBERS, WEIGHTS),
 }
+BOOSTED_FOLDS = ("boosted", "boosted medians", "boosted and stopped", "boosted, sparse")
 BOOSTED = {"max_iter": 4, "max_leaf_nodes": 6, "min_samples_leaf": 3, "random_state": 5}
 CASES |= {
     "boosted": (GradientBoostingClassifier(subsample=0.7, **BOOSTED), X, Y, WEIGHTS),
@@ -246,6 +247,7 @@ CASES |= {
     ),
     "boosted, sparse": (GradientBoostingClassifier(max_bins=8, **BOOSTED), SPARSE, TWO, None),
 }
+CASES |= {f"folds of {name}": (Folds(CASES[name][0]), *CASES[name][1:]) for name in BOOSTED_FOLDS}
 
 
 def laid_out(table, layout):

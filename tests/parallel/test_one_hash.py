@@ -114,7 +114,7 @@ def assert_report(model, case, place):
         assert "code_rounds" not in report
     if place == "intervals" and not any(word in case for word in WITHOUT_BOUNDS):
         assert report["code_requests"] > report["code_rounds"] > 1
-    if "rounds" in place and isinstance(model, Folds):
+    if "rounds" in place and isinstance(model, Folds) and "boosted" not in case:
         weighs = weight is not None or getattr(model.model, "class_weight", None) is not None
         is_drawn_by_weight = weighs and getattr(model.model, "bootstrap", False)
         assert (report["shared_rows"] > 3 * N_ROWS / 20) == (not is_drawn_by_weight)
