@@ -58,6 +58,7 @@ from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS, Ensemble
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.fit_plan import FitPlan, Training
+from dtrees.estimators.resume import facts_of, saved_trees, seed_of
 from dtrees.estimators.tree_view import columns_with_missing
 from dtrees.estimators.trees import (
     DecisionTreeClassifier,
@@ -75,7 +76,9 @@ from dtrees.export.parts import Parts
 from dtrees.inspection.importance import impurity_importances
 from dtrees.parallel import (
     REGIMES,
+    Checkpoint,
     FitStatistics,
+    SavedTrees,
     admitted,
     computed,
     grow_sets,
@@ -113,7 +116,7 @@ class BaseAdaBoost(Ensemble):
     ccp_alpha: float
     regime: str | None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -124,6 +127,9 @@ class BaseAdaBoost(Ensemble):
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
             What rows weigh at first: not negative, not all zero. None: all the same.
+        checkpoint : str or path, default=None
+            A folder for trees that have grown, or its URL, as of forests. The same fit goes on with
+            those that are there. ``n_estimators`` may be another one.
 
         Returns
         -------
@@ -133,8 +139,11 @@ class BaseAdaBoost(Ensemble):
         Raises
         ------
         ValueError
-            A parameter or an input is not what it should be, or the first tree of a classifier is
-            no better than chance; the estimator is then as it was before.
+            A parameter or an input is not what it should be, the first tree of a classifier is no
+            better than chance, or `checkpoint` holds trees of another fit; the estimator is then as
+            it was before.
+        dtrees.exceptions.ModelFileError
+            `checkpoint` is damaged.
         dtrees.exceptions.ClusterError
             A Dask cluster is asked for by ``regime``, or has the collection, and cannot be used.
 
@@ -144,10 +153,12 @@ class BaseAdaBoost(Ensemble):
         """
         self._check_parameters()
         plan, run, stats = FitPlan(self), threaded(self.n_jobs), FitStatistics()
+        there = None if checkpoint is None else Checkpoint(checkpoint)
         X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
         with stats.phase("coding"):
-            encoded = plan.encode(X, (y, sample_weight), plan.seed(), run, stats)
-        self._grow(Training(encoded, y, run, stats=stats))
+            encoded = plan.encode(X, (y, sample_weight), seed_of(self, there), run, stats)
+        saved = saved_trees(there, partial(facts_of, self, encoded.table), encoded.table, stats)
+        self._grow(Training(encoded, y, run, stats=stats, saved=saved))
         return self
 
     @tables_kept()
@@ -171,13 +182,19 @@ class BaseAdaBoost(Ensemble):
         is_live = weights > 0
         trees: list[Tree] = []
         learned: dict[str, list[float]] = {"estimator_weights_": [], "estimator_errors_": []}
-        with stats.phase("growth"):
+        saved = training.saved or SavedTrees([])
+        (earlier,) = saved.trees()
+        with stats.phase("growth"), saved.saving():
             for number in range(self.n_estimators):
                 if number > 0:
                     growth = self._weighed(growth, weights)
                 numbers = range(number, number + 1)
                 where: dict[str, Any] = {"regime": self.regime, "stats": stats}
-                ((tree,),) = grow_sets(growth, numbers, plain(), run, **where)
+                if number < len(earlier):
+                    tree = earlier[number]
+                else:
+                    ((tree,),) = grow_sets(growth, numbers, plain(), run, **where)
+                    saved.add(0, [tree])
                 leaves = leaves_of(training, tree)
                 error, vote, factors = self._judged(tree, leaves, growth.target, weights)
                 if vote is None:

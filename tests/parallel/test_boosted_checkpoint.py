@@ -13,10 +13,17 @@ import pytest
 import scipy.sparse
 from distributed import Client
 
-from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, losses
+from dtrees import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    losses,
+)
 from dtrees.callbacks import Callback
 from dtrees.exceptions import ClusterError, ModelFileError
 from dtrees.export import load, save
+from dtrees.parallel import SavedTrees
 from tests.forked import run_forked
 from tests.parallel.clusters import connect, digest
 from tests.parallel.conftest import scheduler  # noqa: F401
@@ -249,6 +256,42 @@ class TestOtherFits:
         trees.write_bytes(trees.read_bytes()[:-100])
         with pytest.raises(ModelFileError, match=trees.name):
             model().fit(X, TWO, checkpoint=tmp_path)
+
+
+class TestAdaBoost:
+    @pytest.mark.parametrize("table", TABLES)
+    @pytest.mark.parametrize(
+        ("kind", "y"), [(AdaBoostClassifier, THREE), (AdaBoostRegressor, NUMBERS)]
+    )
+    def test_the_same_model(self, kind, y, table, tmp_path, monkeypatch):
+        def work(n=12, **how):
+            made = kind(n, max_depth=2, random_state=2).fit(X, y, WEIGHT, **how)
+            return digest(made.forest_.trees), made.estimator_weights_.tolist()
+
+        add, came = SavedTrees.add, []
+
+        def counted(saved, at, trees):
+            if len(came) == 5:
+                raise KeyboardInterrupt
+            if saved.checkpoint is not None:
+                came.append(at)
+            add(saved, at, trees)
+
+        with dask.config.set(scheduler="synchronous"):
+            X = TABLES[table]()
+            whole = work()
+            monkeypatch.setattr(SavedTrees, "add", counted)
+            with pytest.raises(KeyboardInterrupt):
+                work(checkpoint=tmp_path)
+            came[:] = [None] * 6  # beyond Ctrl-C
+            assert work(checkpoint=tmp_path) == whole
+            n_came = len(came)  # one more, where the last tree is no better than chance
+            assert n_came - 6 - (len(whole[1]) - 5) in (0, 1)
+            assert work(checkpoint=tmp_path) == whole
+            assert work(4, checkpoint=tmp_path) == work(4)
+            assert len(came) == n_came
+            with pytest.raises(ValueError, match=r"differs: y, or sample_weight\.$"):
+                kind(12, max_depth=2, random_state=2).fit(X, y, checkpoint=tmp_path)
 
 
 class TestOnACluster:
