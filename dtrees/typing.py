@@ -26,7 +26,17 @@ class Members(Protocol):
     """Those who grow one model together, each from some of the rows; what they tell each other.
 
     All of them call the same methods in the same order, with arrays of the same length.
+
+    Attributes
+    ----------
+    rank : int
+        Number of the member.
+    n_parts : int
+        Members that have a part each of what is scattered: the first ones.
     """
+
+    rank: int
+    n_parts: int
 
     def sum(self, numbers: np.ndarray) -> None:
         """Make of numbers the sums over all members, in place; int64 (n,), which wrap around."""
@@ -34,5 +44,16 @@ class Members(Protocol):
     def largest(self, numbers: np.ndarray) -> None:
         """Make of numbers the largest of all members, in place; float64 (n,)."""
 
-    def of_tree(self, k: int) -> Members:
-        """The members as they grow one of several trees at a time: their calls may interleave."""
+    def join(self, numbers: np.ndarray, join: Callable[[np.ndarray, np.ndarray], None]) -> None:
+        """Make of numbers those of all members, in place.
+
+        ``join(own, others)`` joins some of the numbers with those of other members, along their
+        first axis; in any order.
+        """
+
+    def scatter(self, numbers: np.ndarray, ends: Sequence[int]) -> np.ndarray:
+        """The sums over all members of a part of some numbers, int64 (n,); each has one of them.
+
+        `ends` are those of the parts; members without one get an empty array. The numbers hold
+        anything then, and are not to be changed before the next call of `sum` or `join` returns.
+        """

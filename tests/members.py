@@ -32,12 +32,10 @@ class Meeting:
 class Member:
     """One side of a meeting, as `dtrees.typing.Members`."""
 
-    def __init__(self, meeting, rank, name=()):
-        self.meeting, self.rank, self.name = meeting, rank, name
+    def __init__(self, meeting, rank):
+        self.meeting, self.rank = meeting, rank
+        self.n_parts = max(1, meeting.n - 1)
         self.n_calls = 0
-
-    def of_tree(self, k):
-        return self.__dict__.setdefault(k, Member(self.meeting, self.rank, (*self.name, k)))
 
     def sum(self, numbers):
         assert numbers.dtype == np.int64
@@ -47,9 +45,22 @@ class Member:
         assert numbers.dtype == np.float64
         numbers[:] = np.max(self._exchange(numbers), axis=0)
 
+    def join(self, numbers, join):
+        own = numbers.copy()
+        for other in self._exchange(own):
+            join(numbers, other)
+
+    def scatter(self, numbers, ends):
+        assert len(ends) == self.n_parts
+        assert ends[-1] == len(numbers)
+        first, last = [0, *ends, *[ends[-1]] * self.meeting.n][self.rank :][:2]
+        found = np.sum(self._exchange(numbers), axis=0)[first:last]
+        numbers[:] = -1
+        return found
+
     def _exchange(self, numbers):
         self.n_calls += 1
-        barrier, told = self.meeting.board((self.name, self.n_calls))
+        barrier, told = self.meeting.board(self.n_calls)
         told[self.rank] = numbers.copy()
         barrier.wait()
         return [told[rank] for rank in range(self.meeting.n)]

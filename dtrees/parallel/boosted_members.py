@@ -26,18 +26,27 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from dask.sizeof import sizeof
 
 from dtrees.coding.coded import CodedMatrix
+from dtrees.core.grow._team import Team
 from dtrees.core.grow.assembly import Thresholds
-from dtrees.core.grow.boosting import BoostedRows, Growing, boost
+from dtrees.core.grow.boosting import (
+    TAKEN_BYTES,
+    BoostedRows,
+    Booster,
+    Growing,
+    grow_model,
+    lead,
+)
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import CodedRows
+from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.parallel.block_tasks import size_of_half
 from dtrees.parallel.client import cluster_client, limits_of
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, kept_table
@@ -54,8 +63,6 @@ from dtrees.typing import Members
 
 if TYPE_CHECKING:
     from distributed import Client
-
-LEAST = 4  # of them, but for the first: to begin takes as long as half an iteration
 
 logger = logging.getLogger(__name__)
 
@@ -180,7 +187,10 @@ class MemberState:
     growing: Growing
     thresholds: Thresholds
     scores: ScoresHere | None
-    raw: np.ndarray  # after the iterations so far
+    members: Members | None
+    lay_out: Callable[..., ColumnBlocks]  # the codes; by the least rows of a leaf, and threads
+    team: Team = field(default_factory=Team)
+    booster: Booster | None = None  # once something has grown
 
     @classmethod
     def begin_all(
@@ -194,11 +204,15 @@ class MemberState:
             for name in blocks[0].arrays
         }
         numbers = [np.arange(block.n_rows) + block.first_row for block in blocks]
-        of_table = coded, np.concatenate(numbers).astype(np.uint64)
+        takes_codes = len(codes) > 1 == len(models) and "held" not in models[0][0]
+        how = {
+            "takes_codes": takes_codes and coded.u8.nbytes >= TAKEN_BYTES,
+            "is_part": members is not None,
+        }
+        lay_out = cache(partial(ColumnBlocks, coded, **how))  # once for all models
+        of_table = members, lay_out, coded, np.concatenate(numbers).astype(np.uint64)
         return [
-            cls.begin(
-                members, *of_table, {kind: arrays[name] for kind, name in names.items()}, *own
-            )
+            cls.begin(*of_table, {kind: arrays[name] for kind, name in names.items()}, *own)
             for names, *own in models
         ]
 
@@ -206,6 +220,7 @@ class MemberState:
     def begin(
         cls,
         members: Members | None,
+        lay_out: Callable[..., ColumnBlocks],
         coded: CodedMatrix,
         numbers: np.ndarray,
         of_rows: dict[str, np.ndarray],
@@ -247,39 +262,34 @@ class MemberState:
             first=growing.first + len(trees) // n_values,
             n_there=growing.n_there + len(trees),
         )
-        return cls(rows, growing, thresholds, scored, raw)
+        return cls(rows, growing, thresholds, scored, members, lay_out)
 
-    def grow(
-        self, n_iterations: int, members: Members | None, cancelled: Callable[[], bool]
-    ) -> tuple[list[Tree], bool]:
+    def grow(self, n_iterations: int, cancelled: Callable[[], bool]) -> tuple[list[Tree], bool]:
         """Grow some iterations; their trees, and whether the last one was the last of all."""
         from distributed import get_worker
 
         run = LocalRunner(max(1, get_worker().state.nthreads))
+        made: list[Tree] = []
         is_last = False
 
         def watch(trees: list[Tree], raw: np.ndarray) -> bool:
             nonlocal is_last
-            self.raw = raw
             is_last = self.scores is not None and self.scores(trees, raw)
             return is_last
 
-        trees = boost(
-            replace(self.rows, raw=self.raw),
-            replace(self.growing, n_iterations=n_iterations),
-            self.thresholds,
-            run.led,
-            run.n_threads,
-            cancelled,
-            watch,
-            members=members,
-        )
-        self.growing = replace(
-            self.growing,
-            first=self.growing.first + n_iterations,
-            n_there=self.growing.n_there + len(trees),
-        )
-        return trees, is_last
+        def grow() -> None:
+            if self.booster is None:
+                least = 0 if self.members else self.growing.rules.min_samples_leaf
+                blocks = self.lay_out(least, max(1, run.n_threads // len(self.growing.initial)))
+                about = self.rows, self.growing, self.team, blocks, self.members
+                self.booster = Booster(*about)
+            how = made, cancelled, watch, n_iterations
+            for _turn in grow_model(self.booster, self.thresholds, *how):
+                pass
+
+        self.team.open()
+        lead(self.team, grow, run.led, run.n_threads)
+        return made, is_last
 
 
 def grow_iterations(
@@ -303,7 +313,7 @@ def grow_iterations(
             members.state["models"] = MemberState.begin_all(others, halves, sent.value)
         for number, n_iterations in wanted:
             state = members.state["models"][number]
-            trees, is_last = state.grow(n_iterations, others, run.cancelled.is_set)
+            trees, is_last = state.grow(n_iterations, run.cancelled.is_set)
             if run.cancelled.is_set():
                 raise CancelledError
             told = None if state.scores is None or rank > 0 else state.scores.told()
@@ -411,7 +421,7 @@ class BlocksOfMembers(PlacedBlocks):
             with self._stats.phase("rounds"):
                 found = self._tasks.run(partial(self._go_on, wanted), self._make_again)
             seconds = max(1e-3, time.monotonic() - began)
-            some = max(LEAST, min(2 * some, int(some * most / seconds)))
+            some = max(1, min(2 * some, int(some * most / seconds)))
             for (number, n), (trees, is_last, told) in zip(wanted, found, strict=True):
                 self._trees[number] += trees
                 left[number] -= n

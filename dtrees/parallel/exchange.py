@@ -34,7 +34,6 @@ nothing happens.
 from __future__ import annotations
 
 import asyncio
-import copy
 import logging
 import time
 from collections import Counter
@@ -75,8 +74,9 @@ class Box:
     # to others, by address; None: the scheduler relays messages
     comms: dict[str, Comm | None] = field(default_factory=dict)
     received: set[Comm] = field(default_factory=set)  # from others
-    state: dict[str, Any] = field(default_factory=dict)  # of the member, from task to task
-    n_calls: Counter[int] = field(default_factory=Counter)  # rounds so far, by tree
+    exchange: Exchange | None = None  # of the member, from task to task,
+    state: dict[str, Any] = field(default_factory=dict)  # and what else it keeps
+    n_calls: int = 0
     at_work: set[asyncio.Task[Any]] = field(default_factory=set)
     n_tasks: int = 0  # of the member, that have begun and not ended
     n_begun: int = 1  # since the last look
@@ -229,13 +229,18 @@ class Epoch:
         box.n_tasks += 1
         box.n_begun += 1
         try:
-            yield Exchange(self, worker, box, is_cancelled)
+            if box.exchange is None:
+                box.exchange = Exchange(self, worker, box)
+            box.exchange.is_cancelled, box.exchange.work = is_cancelled, Counter()
+            yield box.exchange
         finally:
             box.n_tasks -= 1
 
 
 class Exchange:
     """What a member tells the others, as `dtrees.typing.Members`; called in the thread of a task.
+
+    It is the same from task to task of an epoch.
 
     Attributes
     ----------
@@ -246,26 +251,20 @@ class Exchange:
     state : dict
         What it keeps until the epoch ends.
     work : Counter
-        Rounds, and messages and bytes that this member has sent; messages that were relayed.
+        Rounds of this task, and messages and bytes that this member has sent in it; messages that
+        were relayed.
+    is_cancelled : callable
+        Whether nobody waits for the task any more.
     """
 
-    def __init__(
-        self, epoch: Epoch, worker: Any, box: Box, is_cancelled: Callable[[], bool]
-    ) -> None:
+    def __init__(self, epoch: Epoch, worker: Any, box: Box) -> None:
         self._epoch, self._worker, self._box = epoch, worker, box
-        self._is_cancelled = is_cancelled
+        self.is_cancelled: Callable[[], bool] = lambda: False
         self.rank = epoch.addresses.index(worker.address)
         self.n_members = len(epoch.addresses)
         self.n_parts = 1 << self.n_members.bit_length() - 1
         self.state = box.state
         self.work: Counter[str] = Counter()
-        self._tree = -1
-
-    def of_tree(self, k: int) -> Exchange:
-        """The exchange of one of several trees that grow at the same time."""
-        other = copy.copy(self)
-        other._tree = k
-        return other
 
     def sum(self, numbers: np.ndarray) -> None:
         """Make of numbers the sums over all members, in place; int64 (n,), which wrap around."""
@@ -286,9 +285,9 @@ class Exchange:
     def scatter(self, numbers: np.ndarray, ends: Sequence[int]) -> np.ndarray:
         """The sums over all members of a part of some numbers, int64 (n,); each has one of them.
 
-        `ends` are those of `n_parts` parts; other members have none. The numbers are sent from
-        where they are, and hold anything then. They are not to be changed before the next call of
-        `sum` or `join` returns.
+        `ends` are those of the parts; members without one get an empty array. The numbers are sent
+        from where they are, and hold anything then. They are not to be changed before the next call
+        of `sum` or `join` returns.
         """
         bounds = [0, *ends]
         self._run(self._joined(numbers, _add, bounds))
@@ -342,7 +341,7 @@ class Exchange:
 
     def _begin_round(self) -> None:
         self.work["rounds"] += 1
-        self._box.n_calls[self._tree] += 1
+        self._box.n_calls += 1
 
     def _distances(self) -> list[int]:
         """How far the partners of a member are, in a power of two of members."""
@@ -403,7 +402,10 @@ class Exchange:
         await self._write(partner, step, "", to_serialize(thing), sizeof(thing))
 
     async def _write(self, partner: int, step: Any, kind: str, sent: Any, n_bytes: int) -> None:
-        address, message = self._epoch.addresses[partner], [self._key(step, self.rank), kind, sent]
+        address, message = (
+            self._epoch.addresses[partner],
+            [(self._box.n_calls, step, self.rank), kind, sent],
+        )
         self.work.update(messages=1, bytes_moved=n_bytes)
         try:
             comm = await self._comm_to(address)
@@ -446,11 +448,11 @@ class Exchange:
         return (await self._come(partner, step))[1]
 
     async def _come(self, partner: int, step: Any) -> tuple[str, Any]:
-        box, key = self._box, self._key(step, partner)
+        box, key = self._box, (self._box.n_calls, step, partner)
         if key not in box.come:
             box.wanted[key] = coming = asyncio.get_running_loop().create_future()
             while not (await asyncio.wait([coming], timeout=ASK_SECONDS))[0]:
-                if self._is_cancelled():
+                if self.is_cancelled():
                     raise EpochEndedError("Nobody waits for this task any more.")
                 await self._ask(self._epoch.addresses[partner])
             del box.wanted[key]
@@ -469,10 +471,6 @@ class Exchange:
             raise EpochEndedError(f"{address} does not answer: {error!r}.") from error
         if not is_alive:
             raise EpochEndedError(f"{address} has no part in the epoch any more.")
-
-    def _key(self, step: Any, sender: int) -> tuple[int, int, Any, int]:
-        """What a message is told apart by, of those of the epoch."""
-        return self._tree, self._box.n_calls[self._tree], step, sender
 
 
 def _add(own: np.ndarray, others: np.ndarray) -> None:

@@ -271,7 +271,6 @@ class TestOthers:
 
     def test_fits_at_the_same_time_take_turns(self, three, monkeypatch):
         monkeypatch.setattr(boosted_members, "slice_seconds", lambda n_members: 0.0)
-        monkeypatch.setattr(boosted_members, "LEAST", 1)
         address, models = three.scheduler.address, {}
 
         def work(name):
@@ -308,7 +307,6 @@ class TestFaults:
     def short_slices(self, monkeypatch):
         """An iteration is a slice."""
         monkeypatch.setattr(boosted_members, "slice_seconds", lambda n_members: 0.0)
-        monkeypatch.setattr(boosted_members, "LEAST", 1)
 
     @pytest.mark.parametrize("number", [0, 3])
     @pytest.mark.parametrize("phase", ["blocks", "rounds"])

@@ -1,6 +1,5 @@
 """Members on the workers of a cluster: sums that all of them have, and epochs that end."""
 
-import threading
 import time
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -135,30 +134,6 @@ def test_messages_are_few(length, five):
     for *_, work in found:
         assert work["messages"] == 3 * (2 if length < LONG else 4)
         assert work["bytes_moved"] <= 3 * 8 * length * 2
-
-
-def test_trees_that_grow_at_the_same_time(five):
-    """Members that work on them in another order get the same sums."""
-
-    def sums(members):
-        found = {}
-
-        def add(k):
-            numbers = np.full(3, 10**k)
-            members.of_tree(k).sum(numbers)
-            found[k] = numbers.tolist()
-
-        order = [0, 1] if members.rank % 2 else [1, 0]
-        threads = [threading.Thread(target=add, args=(k,)) for k in order]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return found
-
-    with epoch_of(five, 3) as epoch:
-        for found in results(five, epoch, sums):
-            assert found == {0: [3] * 3, 1: [30] * 3}
 
 
 def test_what_a_member_keeps_lasts_as_long_as_the_epoch(five):

@@ -52,6 +52,11 @@ cdef struct RowCodes:
     const double* pivot     # (width, 16): each 16th of them
 
 
+cdef inline int64_t words_of_subset(const Column* column) noexcept nogil:
+    """Words of a bit for each code."""
+    return (<int64_t>column.n_codes >> 6) + 1
+
+
 cdef inline uint32_t last_ordered(const Column* column) noexcept nogil:
     """The largest rank that a comparison can name: all of them in columns without categories."""
     return ALL_ORDERED if column.n_ordered == column.n_codes else column.n_ordered

@@ -38,9 +38,9 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 from libc.string cimport memcpy
 
 from dtrees._random cimport STREAM_BOOTSTRAP, hash64, philox_draw
-from dtrees.core.data._columns cimport Column
+from dtrees.core.data._columns cimport Column, words_of_subset
 from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, Totals, int128_t
-from dtrees.core.grow._node_buffer cimport Record, words_of_subset
+from dtrees.core.grow._node_buffer cimport Record
 from dtrees.core.grow._team cimport Team, lead
 from dtrees.core.losses._derivatives cimport GIVEN, LossRows, derive_rows, scratch_of
 from dtrees.core.search._criterion cimport Criterion

@@ -15,18 +15,19 @@ their leaf, and are not counted::
 
 They go where the finished tree sends them (`split_rest`), which is known from the drawn rows alone.
 
-Rows may be in several places, each with a grower that grows the same tree. Histograms of a node's
-rows here are added to those of the others before they are searched (`count_with_others`); sums of
-integers are the same in any order. So all members find the same splits, and each partitions its own
-rows::
+Rows may be in several places, each with a grower that grows the same tree, round by round. All of
+them count their rows of some nodes, and what they have counted is added up; sums of integers are
+the same in any order. Each searches a part of the columns, whose sums it has, and the best splits
+of all parts are those of the nodes (`dtrees.core.stores.boosted._boosted_store`)::
 
-    member 0   count ──┐           ┌── search, split, partition
-    member 1   count ──┴── add ────┴── search, split, partition
+    member 0   count ──┬── sums ── search its columns ──┬── take, expand ── count ──
+    member 1   count ──┴── sums ── search its columns ──┴── take, expand ── count ──
 
-To add takes longer than to count. So some leaves are *expanded* at a time, those that gain most:
-split, and their children counted in one round and searched. Splits are taken in their order as far
-as their leaves are expanded. What is expanded and not taken is a leaf again, and the tree is that
-of one leaf at a time. With 31 leaves it takes 12 to 13 rounds, and 3 to 13 % more rows are counted.
+A round takes longer than to count a leaf. So some leaves are *expanded* at a time, those that gain
+most: split, and their children counted in one round and searched. Splits are taken in their order
+as far as their leaves are expanded. What is expanded and not taken is a leaf again, and the tree is
+that of one leaf at a time. With 31 leaves it takes 12 to 13 rounds, and 3 to 13 % more rows are
+counted.
 
 Then leaves get steps, which they add to the raw predictions of their rows::
 
@@ -49,7 +50,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from dtrees.core.data._columns cimport Column
+from dtrees.core.data._columns cimport Column, words_of_subset
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport LEAF, RowStatistics, Split, Totals, int128_t
 from dtrees.core.grow._boosted_rows cimport (
@@ -57,7 +58,7 @@ from dtrees.core.grow._boosted_rows cimport (
 )
 from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, Record, copy_words, free_node_buffer, make_leaf, partial_tree_of, reserve_records,
-    words_of_subset, write_record
+    write_record
 )
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._team cimport Team, lead
@@ -68,11 +69,12 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores.boosted._boosted_store cimport (
-    SUMS_OF_NODE, UNLIMITED, BoostedStore, ChildSearch, bind_blocks, bind_rules, boosted_store,
-    choose_split, count_and_search_chunk, count_chunk, give_back_histogram, has_lost_splits,
-    partition_rows, search_chunk, size_of_histogram, take_histogram
+    SUMS_OF_NODE, UNLIMITED, BoostedStore, ChildSearch, Found, Part, bind_blocks, bind_part,
+    bind_rules, boosted_store, choose_split, copy_part, count_and_search_chunk, count_chunk,
+    give_back_histogram, has_lost_splits, part_of, partition_rows, search_chunk,
+    size_of_histogram, size_of_part, take_histogram, tell_split
 )
-from dtrees.core.stores.boosted._column_blocks cimport ColumnBlocks
+from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock, ColumnBlocks
 
 from dtrees.core.grow.node_record import RECORD, RecordsOfTrees
 
@@ -126,7 +128,9 @@ cdef class LeafWiseGrower:
 
     `shift` are the bits of the sum of the hessians of all rows; the number of rows fits the others.
     Trees are grown from the `chosen` rows, ascending; None: from all of them. `squares` are those
-    of the rows of the table; None: many categories pay nothing.
+    of the rows of the table; None: many categories pay nothing. `part` says which part of the
+    columns is searched here, and how many parts there are, where others grow the same trees from
+    other rows; a number beyond the last one: none is. None: all rows are here.
     """
     cdef ColumnBlocks blocks
     cdef Team team
@@ -157,13 +161,20 @@ cdef class LeafWiseGrower:
     cdef uint32_t[::1] scratch
     cdef readonly object n_searched     # sparse columns of nodes, by block: int64
     cdef RowDraws row_draws             # or None: all of them
-    cdef object members                 # that have the other rows, or None: all are here
-    cdef object error                   # of the exchange with them
+    cdef int64_t n_parts                # of the columns; 0: all rows are here
+    cdef int64_t part                   # which of them is searched here
+    cdef Part* parts
+    cdef ColumnBlock* searched          # columns of the part
+    cdef int64_t width                  # words of a `Found`, with those of a subset
+    cdef int64_t* told                  # a `Found` of each leaf, where there are parts
+    cdef Children[AT_ONCE] some         # of leaves that were expanded in this round
+    cdef int n_some
+    cdef bint has_grown
     cdef list alive                 # arrays whose memory the parameters point to
     cdef ColumnDraws draws
 
     def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Team team not None,
-                  const uint32_t[::1] chosen=None, RowSquares squares=None):
+                  const uint32_t[::1] chosen=None, RowSquares squares=None, part=None):
         cdef int64_t b
         cdef RowStatistics of_row
         cdef int64_t[::1] searched = np.zeros(blocks.n_blocks + 1, dtype=np.int64)
@@ -200,6 +211,9 @@ cdef class LeafWiseGrower:
             if self.store.searches[b] == NULL:
                 raise MemoryError
         self.store.store.search = self.store.searches[blocks.n_blocks]
+        if part is not None:
+            self.part, self.n_parts = part
+            self.bind_parts()
 
     def __dealloc__(self):
         cdef int64_t i
@@ -213,34 +227,45 @@ cdef class LeafWiseGrower:
         free(self.store.searches)
         free(self.store.found)
         free(self.store.free_histograms)
+        free(self.parts)
+        free(self.searched)
+        free(self.told)
         free(self.open_leaves.leaves)
         free(self.taken)
         free(self.leaves)
         free_node_buffer(&self.out)
 
     def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
-             uint64_t number=0, RowDraws row_draws=None, double row_hessian=1.0, members=None,
-             n_rows=None):
-        """Grow one tree, whose records are `piece` then.
+             uint64_t number=0, RowDraws row_draws=None, double row_hessian=1.0):
+        """Grow one tree from the rows that are here; arguments as for `begin`."""
+        cdef bint complete
+        self.begin(derivatives, hessian, gradient, units, number, row_draws, row_hessian)
+        with nogil:
+            complete = self.grow_all()
+        if not complete:
+            raise MemoryError
+
+    def begin(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
+              uint64_t number=0, RowDraws row_draws=None, double row_hessian=1.0, drawn=None,
+              n_rows=None):
+        """Begin a tree, whose records are `piece` once it has grown.
 
         `derivatives` are ``gradient << 32 | hessian`` of each row of the table, in `units`: what
         one unit of a hessian, and of a gradient, is in the units of the loss. `hessian` and
         `gradient` are the sums over all rows. `number` is that of the tree, for its draws of
         columns. It is grown from the rows of `row_draws`; None: from all. `row_hessian` is the mean
-        hessian of a row, in units, where many categories pay or steps are smoothed. `members` is a
-        `dtrees.typing.Members` of those that have other rows, all of which grow the tree; `n_rows`
-        are then the rows of all, and `hessian` and `gradient` are their sums.
+        hessian of a row, in units, where many categories pay or steps are smoothed. Where others
+        have rows, too, all sums are those of all of them: `n_rows` are their rows, and `drawn` what
+        `sums_of_drawn` says of all.
         """
         cdef double unit = units[0]
         cdef double gradient_unit = units[1]
         cdef Totals* totals
         cdef int64_t n_all
         cdef int64_t i
-        cdef bint complete
         assert derivatives.shape[0] == self.blocks.n_rows
         self.derivatives = derivatives
         self.row_draws = row_draws
-        self.members = members
         self.n_drawn = self.n_rows if row_draws is None else row_draws.n_drawn
         self.store.derivatives = &derivatives[0]
         self.l2 = self.rules.l2 / unit
@@ -261,6 +286,8 @@ cdef class LeafWiseGrower:
         self.params.limits.tree = number
         self.draws.begin_tree(&self.params)
         self.out.count = self.out.n_words = self.n_leaves = self.open_leaves.n = self.n_taken = 0
+        self.store.told = NULL
+        self.has_grown = False
         if not self.reserve_leaves():
             raise MemoryError
         memset(self.leaves, 0, sizeof(Leaf))
@@ -269,12 +296,8 @@ cdef class LeafWiseGrower:
         totals.weight = hessian
         totals.target = gradient
         if row_draws is not None:
-            with nogil:
-                add_drawn(row_draws, &derivatives[0], totals)
-            if members is not None:
-                drawn = np.array([totals.n, totals.weight, totals.target], dtype=np.int64)
-                members.sum(drawn)
-                totals.n, totals.weight, totals.target = drawn.tolist()
+            totals.n, totals.weight, totals.target = (
+                sums_of_drawn(row_draws, derivatives) if drawn is None else drawn)
         with nogil:
             self.leaves[0].n_here = self.n_drawn
             self.leaves[0].node.parent = -1
@@ -285,15 +308,65 @@ cdef class LeafWiseGrower:
             self.params.criterion.path_smooth = 0   # there is nothing above a root
             self.leaves[0].node.above.value = value_of_node(&self.params, &self.leaves[0].node, 0)
             self.params.criterion.path_smooth = self.path_smooth
-            complete = self.grow_all()
-            for i in range(self.n_leaves):
-                give_back_histogram(&self.store, &self.leaves[i].node)
-                free_node(&self.leaves[i].node)
-        self.members = None
-        if self.error is not None:
-            error, self.error = self.error, None
-            raise error
-        if not complete:
+
+    def expand(self):
+        """Go on with a tree until some of its nodes are to be counted: how many.
+
+        0: the tree has grown.
+        """
+        cdef int n
+        with nogil:
+            n = self.next_round()
+        if n < 0:
+            raise MemoryError
+        return n
+
+    @property
+    def ends_of_parts(self):
+        """Where the words of each part end, of what members add up of a node: a list of int."""
+        cdef int64_t k
+        sizes = [size_of_part(&self.store, self.parts + k) for k in range(self.n_parts)]
+        return np.cumsum(sizes).tolist()
+
+    def put_counts(self, int64_t[::1] words not None, int64_t first, int64_t n_nodes):
+        """Count the rows here of the nodes that `expand` has found, in all columns.
+
+        words : int64 (n_nodes * words of a node,), OUT, part after part. In each these are nodes
+        `first`, `first + 1`, ... of the `n_nodes` that trees have in this round.
+        """
+        cdef bint has_memory
+        assert words.shape[0] == n_nodes * self.ends_of_parts[self.n_parts - 1]
+        with nogil:
+            has_memory = self.count(&words[0], first, n_nodes)
+        if not has_memory:
+            raise MemoryError
+
+    def search_part(self, int64_t[::1] words not None, int64_t first):
+        """Search the part of the columns that is this grower's.
+
+        words : int64 (nodes * words of the part,), those of all members together. Returns what is
+        found for the lesser and the other child of each leaf: int64 (2 * nodes, width).
+        """
+        cdef int64_t[:, ::1] found = np.zeros((2 * self.n_some, self.width), dtype=np.int64)
+        cdef bint has_memory = True
+        cdef int64_t size = 0
+        if self.part < self.n_parts and self.n_some > 0:
+            size = size_of_part(&self.store, self.parts + self.part)
+            assert words.shape[0] >= (first + self.n_some) * size
+            with nogil:
+                has_memory = self.search_sums(&words[first * size], size, &found[0, 0])
+        if not has_memory:
+            raise MemoryError
+        return np.asarray(found)
+
+    def take(self, const int64_t[:, ::1] found not None):
+        """Take the best of what has been found in all parts: `search_part` says how it looks."""
+        cdef bint has_memory = True
+        assert found.shape[0] == 2 * self.n_some and found.shape[1] == self.width
+        if self.n_some > 0:
+            with nogil:
+                has_memory = self.take_found(&found[0, 0])
+        if not has_memory:
             raise MemoryError
 
     def piece(self):
@@ -371,6 +444,7 @@ cdef class LeafWiseGrower:
         if not (resize(<void**>&self.leaves, capacity * sizeof(Leaf))
                 and resize(<void**>&self.taken, capacity * sizeof(int64_t))
                 and reserve_heap(&self.open_leaves, capacity)
+                and resize(<void**>&self.told, (capacity * self.width + 1) * sizeof(int64_t))
                 and resize(<void**>&self.store.free_histograms, 2 * capacity * sizeof(void*))):
             return False
         self.leaves_capacity = capacity
@@ -382,38 +456,61 @@ cdef class LeafWiseGrower:
                 and node.totals.n >= 2 * self.params.limits.min_rows
                 and node.totals.weight >= 2 * self.params.limits.min_weight)
 
-    cdef void take_split(self, Leaf* leaf, int which) noexcept nogil:
-        """The best of the splits that the blocks found; its histogram goes where there is none."""
-        cdef BoostedStore* s = &self.store
+    cdef bind_parts(self):
+        """Lay out the parts of the columns."""
+        cdef int64_t k, n_words
+        cdef int64_t most = 0
+        self.parts = <Part*>calloc(self.n_parts + 1, sizeof(Part))
+        self.searched = <ColumnBlock*>calloc(self.store.n_blocks + 1, sizeof(ColumnBlock))
+        if self.parts == NULL or self.searched == NULL:
+            raise MemoryError
+        for k in range(self.n_parts):
+            self.parts[k] = part_of(&self.store, self.blocks, k, self.n_parts)
+        if self.part < self.n_parts:
+            bind_part(self.searched, &self.store, self.parts + self.part)
+        self.store.searched = self.searched
+        for k in range(self.blocks.bound.n_columns):
+            n_words = words_of_subset(self.params.columns + k)
+            if self.params.columns[k].n_ordered < self.params.columns[k].n_codes:
+                most = max(most, n_words)
+        self.width = <int64_t>(sizeof(Found) // sizeof(int64_t)) + 2 * most
+
+    cdef void best_of_blocks(self, int which, Split* best) noexcept nogil:
+        """The best of the splits that the blocks found, OUT."""
         cdef const Split* found
-        cdef Search* q = s.store.search
         cdef int64_t b
-        leaf.split.test = LEAF
-        for b in range(s.n_blocks):
-            found = s.found + 2 * b + which
-            if found.test != LEAF and (
-                leaf.split.test == LEAF or found.score > leaf.split.score
-                or (found.score == leaf.split.score and found.column < leaf.split.column)
-            ):
-                leaf.split = found[0]
-        choose_split(s, &leaf.node, &leaf.split)
+        best.test = LEAF
+        for b in range(self.store.n_blocks):
+            found = self.store.found + 2 * b + which
+            if beats(found, best):
+                best[0] = found[0]
+
+    cdef void keep_split(self, int64_t i) noexcept nogil:
+        """What the best split of a leaf gains; its histogram goes where there is none."""
+        cdef Leaf* leaf = self.leaves + i
+        cdef Search* q = self.store.store.search
+        self.choose(i)
         finish_node(q)
         leaf.split.gain = q.split.gain
         leaf.is_open = (leaf.split.test != LEAF
                         and leaf.split.gain > max(NOTHING * abs(leaf.split.score),
                                                   self.least_gain))
         if not leaf.is_open:
-            give_back_histogram(s, &leaf.node)
+            give_back_histogram(&self.store, &leaf.node)
 
-    cdef bint search_children(self, Children* some, int n) noexcept nogil:
-        """Count and search children of some leaves; False: there is no memory, or an `error`.
+    cdef void choose(self, int64_t i) noexcept nogil:
+        """Make the split of a leaf the one that the store is asked for."""
+        self.store.told = NULL
+        if self.n_parts > 0:
+            self.store.told = <const Found*>(self.told + i * self.width)
+        choose_split(&self.store, &self.leaves[i].node, &self.leaves[i].split)
 
-        The other child has histogram and moment of the parent.
-        """
+    cdef bint begin_counts(self) noexcept nogil:
+        """Histograms for the children that are counted; the others have those of their parents."""
         cdef Leaf* lesser
         cdef int i
-        for i in range(n):
-            lesser = self.leaves + some[i].lesser
+        for i in range(self.n_some):
+            lesser = self.leaves + self.some[i].lesser
             lesser.node.histogram = take_histogram(&self.store)
             if lesser.node.histogram == NULL:
                 return False
@@ -421,16 +518,12 @@ cdef class LeafWiseGrower:
             if self.squares is not None:
                 lesser.node.totals.moment = self.squares.sum_of(
                     self.store.derivatives, self.store.rows + lesser.node.start, lesser.n_here)
-        if self.members is not None and not self.count_with_others(some, n):
-            return False
-        for i in range(n):
-            if not self.search(some + i):
-                return False
         return True
 
     cdef ChildSearch search_of(self, const Children* children) noexcept nogil:
         cdef ChildSearch search
         cdef Leaf* lesser = self.leaves + children.lesser
+        memset(&search, 0, sizeof(ChildSearch))
         search.s = &self.store
         search.lesser = &lesser.node
         search.n_here = lesser.n_here
@@ -444,68 +537,107 @@ cdef class LeafWiseGrower:
     cdef bint search(self, const Children* children) noexcept nogil:
         """Search two leaves, the lesser of which is counted by now if others have rows of it."""
         cdef ChildSearch search = self.search_of(children)
-        cdef Leaf* lesser = self.leaves + children.lesser
         search.drawn_of_lesser = self.draws.draw(&self.params, search.lesser, 0)
         search.drawn_of_other = self.draws.draw(&self.params, search.other, 1)
         if self.squares is not None and search.other != NULL:
-            search.other.totals.moment -= lesser.node.totals.moment
-        lead(&self.team.jobs, count_and_search_chunk if self.members is None else search_chunk,
+            search.other.totals.moment -= search.lesser.totals.moment
+        lead(&self.team.jobs, count_and_search_chunk if self.n_parts == 0 else search_chunk,
              &search, self.store.n_blocks, False)
-        if has_lost_splits(&self.store):
-            return False
-        if search.search_lesser:
-            self.take_split(lesser, 0)
-        else:
-            give_back_histogram(&self.store, &lesser.node)
-        if search.search_other:
-            self.take_split(self.leaves + children.other, 1)
-        elif search.other != NULL:
-            give_back_histogram(&self.store, search.other)
         return not has_lost_splits(&self.store)
 
-    cdef bint count_with_others(self, Children* some, int n) noexcept nogil:
-        """Count some leaves, and add what other members have counted; False: there is an `error`.
-        """
+    cdef bint end_search(self, const Children* children) noexcept nogil:
+        """Keep the splits of two leaves; False without memory."""
+        if children.search_lesser:
+            self.keep_split(children.lesser)
+        else:
+            give_back_histogram(&self.store, &self.leaves[children.lesser].node)
+        if children.search_other:
+            self.keep_split(children.other)
+        elif children.other >= 0:
+            give_back_histogram(&self.store, &self.leaves[children.other].node)
+        elif self.leaves[0].is_open:
+            push_leaf(&self.open_leaves, self.leaves, 0)
+        self.store.is_whole = False
+        return not has_lost_splits(&self.store)
+
+    # where others have rows, too ---------------------------------------------------------------
+
+    cdef bint count(self, int64_t* words, int64_t first, int64_t n_nodes) noexcept nogil:
+        """As `put_counts`; False without memory."""
         cdef ChildSearch search
-        cdef int64_t size = size_of_histogram(&self.store)
-        cdef int64_t[:, ::1] counts
         cdef int64_t* last
         cdef int128_t moment
         cdef Leaf* lesser
+        cdef int64_t k, size
         cdef int i
-        for i in range(n):
-            search = self.search_of(some + i)
+        if not self.begin_counts():
+            return False
+        for i in range(self.n_some):
+            search = self.search_of(self.some + i)
             lead(&self.team.jobs, count_chunk, &search, self.store.n_blocks, False)
-            lesser = self.leaves + some[i].lesser
+            lesser = self.leaves + self.some[i].lesser
             moment = lesser.node.totals.moment
-            last = lesser.node.histogram + size - SUMS_OF_NODE
+            last = lesser.node.histogram + size_of_histogram(&self.store) - SUMS_OF_NODE
             last[0] = <int64_t>(moment >> 64)           # in parts that add up without a carry
             last[1] = <int64_t><uint32_t>(moment >> 32)
             last[2] = <int64_t><uint32_t>moment
             last[3] = lesser.rest_n
-            last[4] = self.leaves[some[i].other].rest_n if some[i].other >= 0 else 0
-        with gil:
-            try:
-                counts = np.empty((n, size), dtype=np.int64)
-                for i in range(n):
-                    lesser = self.leaves + some[i].lesser
-                    memcpy(&counts[i, 0], lesser.node.histogram, size * sizeof(int64_t))
-                self.members.sum(np.asarray(counts).reshape(-1))
-                for i in range(n):
-                    lesser = self.leaves + some[i].lesser
-                    memcpy(lesser.node.histogram, &counts[i, 0], size * sizeof(int64_t))
-            except BaseException as error:
-                self.error = error
-                return False
-        for i in range(n):
-            lesser = self.leaves + some[i].lesser
-            last = lesser.node.histogram + size - SUMS_OF_NODE
-            lesser.node.totals.moment = (
-                (<int128_t>last[0] << 64) + (<int128_t>last[1] << 32) + last[2])
-            lesser.has_rest = last[3] > 0
-            if some[i].other >= 0:
-                self.leaves[some[i].other].has_rest = last[4] > 0
+            last[4] = self.leaves[self.some[i].other].rest_n if self.some[i].other >= 0 else 0
+        for k in range(self.n_parts):
+            size = size_of_part(&self.store, self.parts + k)
+            for i in range(self.n_some):
+                lesser = self.leaves + self.some[i].lesser
+                copy_part(&self.store, self.parts + k, lesser.node.histogram,
+                          words + (first + i) * size, False)
+            words += n_nodes * size
         return True
+
+    cdef bint search_sums(self, int64_t* words, int64_t size, int64_t* found) noexcept nogil:
+        """As `search_part`; False without memory."""
+        cdef const int64_t* last
+        cdef OpenNode* node
+        cdef Found* told
+        cdef int i, which
+        for i in range(self.n_some):
+            node = &self.leaves[self.some[i].lesser].node
+            copy_part(&self.store, self.parts + self.part, node.histogram, words + i * size, True)
+            last = words + (i + 1) * size - SUMS_OF_NODE
+            node.totals.moment = (
+                (<int128_t>last[0] << 64) + (<int128_t>last[1] << 32) + last[2])
+            if not self.search(self.some + i):
+                return False
+            for which in range(2):
+                told = <Found*>(found + (2 * i + which) * self.width)
+                told.has_rest = last[3 + which] > 0
+                if not (self.some[i].search_other if which else self.some[i].search_lesser):
+                    continue
+                self.best_of_blocks(which, &told.split)
+                if which:
+                    node = &self.leaves[self.some[i].other].node
+                if told.split.test != LEAF:
+                    tell_split(&self.store, node, told)
+        return not has_lost_splits(&self.store)
+
+    cdef bint take_found(self, const int64_t* found) noexcept nogil:
+        """As `take`; False without memory."""
+        cdef const Found* told
+        cdef int64_t leaf
+        cdef int i, which
+        for i in range(self.n_some):
+            for which in range(2):
+                leaf = self.some[i].other if which else self.some[i].lesser
+                if leaf < 0:
+                    continue
+                memcpy(self.told + leaf * self.width, found + (2 * i + which) * self.width,
+                       self.width * sizeof(int64_t))
+                told = <const Found*>(self.told + leaf * self.width)
+                self.leaves[leaf].split = told.split
+                self.leaves[leaf].has_rest = told.has_rest
+            if not self.end_search(self.some + i):
+                return False
+        return True
+
+    # -------------------------------------------------------------------------------------------
 
     cdef void split_rest(self, const Leaf* leaf, Leaf* left, Leaf* right,
                          Record* record) noexcept nogil:
@@ -532,7 +664,7 @@ cdef class LeafWiseGrower:
         cdef bint left_is_lesser
         cdef bint has_room = self.n_taken + 2 < self.most_leaves    # once this one is taken
         memset(left, 0, 2 * sizeof(Leaf))
-        choose_split(&self.store, &leaf.node, &leaf.split)
+        self.choose(i)
         if self.store.store.search.out_of_memory:
             return False
         leaf.left = self.n_leaves
@@ -562,20 +694,18 @@ cdef class LeafWiseGrower:
             give_back_histogram(&self.store, &other.node)
         return True
 
-    cdef bint expand(self) noexcept nogil:
+    cdef bint split_likeliest(self) noexcept nogil:
         """Split the open leaf that comes first; and, where others have rows, some that come next.
 
-        False: there is no memory, or an `error`.
+        False without memory.
         """
         cdef Likeliest found
-        cdef Children[AT_ONCE] some
-        cdef int n = 0
         cdef int64_t i
         if not self.reserve_leaves():
             return False
         found.n = 0
         found.most = 1
-        if self.members is not None:
+        if self.n_parts > 0:
             found.most = min(<int64_t>AT_ONCE, self.most_leaves - self.n_taken - 1)
         for i in range(self.open_leaves.n if self.open_leaves.by_gain and found.most > 1
                        else min(<int64_t>found.most, self.open_leaves.n)):
@@ -585,10 +715,11 @@ cdef class LeafWiseGrower:
                 found.leaves[found.n] = self.open_leaves.leaves[i]
                 found.n += 1
         for i in range(found.n):
-            if not self.split(found.leaves[i], some + n):
+            if not self.split(found.leaves[i], self.some + self.n_some):
                 return False
-            n += some[n].search_lesser or some[n].search_other
-        return n == 0 or self.search_children(some, n)
+            self.n_some += (self.some[self.n_some].search_lesser
+                            or self.some[self.n_some].search_other)
+        return True
 
     cdef void add_likeliest(self, Likeliest* found, int64_t i, double above) noexcept nogil:
         """Add an open leaf to those that are expanded next, or what its children have of them.
@@ -615,7 +746,7 @@ cdef class LeafWiseGrower:
         found.gains[k] = least
         found.n = min(found.n + 1, found.most)
 
-    cdef void take(self, int64_t i) noexcept nogil:
+    cdef void take_split(self, int64_t i) noexcept nogil:
         """Let the children of an expanded leaf take its place in the tree."""
         cdef Leaf* child
         cdef int64_t k
@@ -641,7 +772,7 @@ cdef class LeafWiseGrower:
         cdef int64_t i, size
         for i in range(self.n_taken):
             self.leaves[self.taken[i]].is_in_tree = False
-        if self.members is not None and self.out.n_words > 0:
+        if self.n_parts > 0 and self.out.n_words > 0:
             words = <uint64_t*>malloc(self.out.n_words * sizeof(uint64_t))
             if words == NULL:
                 return False
@@ -658,9 +789,9 @@ cdef class LeafWiseGrower:
             free(words)
         for i in range(self.n_leaves):
             leaf = self.leaves + i
+            give_back_histogram(&self.store, &leaf.node)
+            free_node(&leaf.node)
             if not leaf.is_in_tree:
-                give_back_histogram(&self.store, &leaf.node)
-                free_node(&leaf.node)
                 continue
             if leaf.left > 0:
                 make_leaf(self.out.nodes + leaf.node.record)
@@ -669,10 +800,36 @@ cdef class LeafWiseGrower:
         self.n_leaves = n
         return True
 
-    cdef bint grow_all(self) noexcept nogil:
-        """Grow the tree whose root is leaf 0; False without memory."""
-        cdef Children root = Children(0, -1, True, False)
-        cdef int64_t i, best
+    cdef int next_round(self) noexcept nogil:
+        """Split leaves until some of their children are to be counted; how many such leaves.
+
+        The root is counted first. 0: the tree has grown. -1: there is no memory.
+        """
+        cdef int64_t best
+        self.n_some = 0
+        if self.has_grown:      # others in the same rounds have not
+            return 0
+        if self.n_leaves == 0:
+            if not self.plant():
+                return -1
+            if self.most_leaves >= 2 and self.can_split(&self.leaves[0].node):
+                self.some[0] = Children(0, -1, True, False)
+                self.n_some = 1
+                return 1
+        while self.open_leaves.n > 0 and self.n_taken + 1 < self.most_leaves:
+            best = self.open_leaves.leaves[0]
+            if self.leaves[best].left == 0:
+                if not self.split_likeliest():
+                    return -1
+                if self.n_some > 0:
+                    return self.n_some
+            self.take_split(pop_leaf(&self.open_leaves, self.leaves))
+        self.has_grown = True
+        return 0 if self.settle() else -1
+
+    cdef bint plant(self) noexcept nogil:
+        """Begin with the root, which is leaf 0; False without memory."""
+        cdef int64_t i
         self.n_leaves = 1
         write_record(&self.out, &self.params, &self.leaves[0].node)
         if self.out.out_of_memory:
@@ -684,20 +841,51 @@ cdef class LeafWiseGrower:
         else:
             for i in range(self.n_rows):
                 self.store.rows[i] = <uint32_t>i
-        if self.most_leaves < 2 or not self.can_split(&self.leaves[0].node):
-            return True
         self.store.is_whole = self.chosen is None and self.n_drawn == self.n_rows
-        if not self.search_children(&root, 1):
-            return False
-        self.store.is_whole = False
-        if self.leaves[0].is_open:
-            push_leaf(&self.open_leaves, self.leaves, 0)
-        while self.open_leaves.n > 0 and self.n_taken + 1 < self.most_leaves:
-            best = self.open_leaves.leaves[0]
-            if self.leaves[best].left == 0 and not self.expand():
+        return True
+
+    cdef bint grow_all(self) noexcept nogil:
+        """Grow the tree whose root is leaf 0; False without memory."""
+        cdef Children* children = self.some     # of one leaf at a time
+        cdef int n = self.next_round()
+        while n > 0:
+            if not (self.begin_counts() and self.search(children)):
                 return False
-            self.take(pop_leaf(&self.open_leaves, self.leaves))
-        return self.settle()
+            if children.search_lesser:
+                self.best_of_blocks(0, &self.leaves[children.lesser].split)
+            if children.search_other:
+                self.best_of_blocks(1, &self.leaves[children.other].split)
+            if not self.end_search(children):
+                return False
+            n = self.next_round()
+        return n == 0
+
+
+cdef inline bint beats(const Split* split, const Split* other) noexcept nogil:
+    """Whether a split is better than another one of the same node, in whatever order they come."""
+    return split.test != LEAF and (
+        other.test == LEAF or split.score > other.score
+        or (split.score == other.score and split.column < other.column))
+
+
+def keep_best(int64_t[:, ::1] own not None, const int64_t[:, ::1] others not None):
+    """Make of splits that were found in one part of the columns the better ones of two, in place.
+
+    They are as `LeafWiseGrower.search_part` returns them.
+    """
+    cdef int64_t i
+    assert own.shape[0] == others.shape[0] and own.shape[1] == others.shape[1]
+    for i in range(own.shape[0]):
+        if beats(&(<const Found*>&others[i, 0]).split, &(<const Found*>&own[i, 0]).split):
+            own[i] = others[i]
+
+
+def sums_of_drawn(RowDraws row_draws not None, const uint64_t[::1] derivatives not None):
+    """Rows that were drawn, and sums of their hessians and gradients: a list of int."""
+    cdef Totals totals
+    with nogil:
+        add_drawn(row_draws, &derivatives[0], &totals)
+    return [totals.n, totals.weight, totals.target]
 
 
 # ---------------------------------------------------------------------------------------------

@@ -76,10 +76,6 @@ cdef inline void stand_for(NodeBuffer* out, int64_t record, int64_t piece) noexc
     out.nodes[record].left = piece
 
 
-cdef inline int64_t words_of_subset(const Column* column) noexcept nogil:
-    return (<int64_t>column.n_codes >> 6) + 1
-
-
 cdef object partial_tree_of(const NodeBuffer* out, int64_t n_statistics)
 cdef object lent_tree_of(const NodeBuffer* out, const RecordRange* some, int64_t n_statistics,
                          lease)

@@ -18,7 +18,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dtrees._random cimport hash64
-from dtrees.core.data._columns cimport Column
+from dtrees.core.data._columns cimport Column, words_of_subset
 from dtrees.core.data._memory cimport free_room, resize, resize_in_pages
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, Split, Totals
 from dtrees.core.search._open_node cimport OpenNode, key_of_child

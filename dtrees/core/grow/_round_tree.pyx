@@ -13,10 +13,11 @@ from libc.stdint cimport UINT32_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
+from dtrees.core.data._columns cimport words_of_subset
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, Inherited, int128_t
 from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, Record, copy_words, free_node_buffer, partial_tree_of, reserve_records, stand_for,
-    words_of_subset, write_record
+    write_record
 )
 from dtrees.core.grow._node_step cimport search_members, split_members
 from dtrees.core.histogram._layout cimport Layout

@@ -11,6 +11,7 @@ cdef extern from "grow/team.h" nogil:
     bint help_with_jobs(Jobs* jobs) noexcept nogil
     void count_tasks(Jobs* jobs, int64_t more) noexcept nogil
     void close_jobs(Jobs* jobs) noexcept nogil
+    void open_jobs(Jobs* jobs) noexcept nogil
 
 
 cdef class Team:

@@ -102,6 +102,11 @@ cdef class Team:
         """Let all helpers go when no task is left; those who come later leave at once."""
         close_jobs(&self.jobs)
 
+    def open(self):
+        """Let threads join again, once all have left."""
+        self.is_dismissed = False
+        open_jobs(&self.jobs)
+
     def dismiss(self):
         """Close the team, and drop the tasks that wait and that come."""
         self.is_dismissed = True

@@ -20,14 +20,17 @@ multiply before anything is rounded, so the heaviest rows keep all bits, however
 Rows may be in several places, each with a `Booster` of its own that grows the same model. Where
 something depends on all rows, members add up what theirs say (`dtrees.typing.Members`): counts,
 sums of derivatives, histograms of nodes, weights of leaves. All of these are integers, so the model
-is that of one place, bit for bit::
+is that of one place, bit for bit. A member adds up and searches the histograms of some columns, and
+hears of the best splits of the others. Trees of all classes are grown round by round, so that their
+nodes are in the same messages (`grow_with_others`)::
 
-    member 0    rows ── derive ──┐          ┌── histograms ──┐        ┌── steps ── rows
-    member 1    rows ── derive ──┴── sums ──┴── histograms ──┴─ sums ─┴── steps ── rows
+    member 0    rows ── derive ──┐          ┌── histograms ──┬── splits ──┐          ┌── steps
+    member 1    rows ── derive ──┴── sums ──┴── histograms ──┴── splits ──┴── sums ──┴── steps
+                                             └────── again and again ──────┘
 
 The runner gets a task for each thread of a team (`_team`). One of them leads a model, and the
 others help with the columns of its nodes. Several classes have a tree each in an iteration, and a
-thread takes a whole one.
+thread takes a whole one, or what there is to do for one in a round.
 
 Steps. A step is stored as the quotient of two integers, and rows are moved by that quotient.
 
@@ -51,8 +54,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +67,9 @@ from dtrees.core.grow._leaf_wise import (
     GrownRecords,
     LeafWiseGrower,
     add_leaf_steps,
+    keep_best,
     newton_steps,
+    sums_of_drawn,
     weights_of_leaves,
 )
 from dtrees.core.grow._team import Team
@@ -73,7 +79,7 @@ from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Tree
 from dtrees.core.search._categories import FREE_CATEGORIES
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
-from dtrees.typing import Members, Runner
+from dtrees.typing import Members, Runner, T
 
 GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
@@ -163,7 +169,7 @@ def boost(
     O(rows x columns) for each level of a balanced tree. Memory: a byte for each cell of columns of
     8 bits unless they are taken, 8 bytes a row for each value of raw predictions and for its
     derivatives, 8 for the order of the rows, and 16 bytes for each code of a column and open leaf.
-    Of several values, the last two are there for each thread.
+    Of several values, the last two are there for each thread, or for each value with members.
     """
     team = Team()
     made: list[Tree] = []
@@ -175,11 +181,16 @@ def boost(
         for _turn in grow_model(booster, thresholds, made, cancelled, watch):
             pass
 
+    lead(team, grow, run, n_threads)
+    return made
+
+
+def lead(team: Team, grow: Callable[[], None], run: Runner, n_threads: int) -> None:
+    """Let a task of `run` grow something, and the others help."""
     try:
         run([partial(team.lead, grow), *[team.help] * (n_threads - 1)])
     finally:
         team.dismiss()  # where nobody has come to lead
-    return made
 
 
 def grow_model(
@@ -188,14 +199,17 @@ def grow_model(
     made: list[Tree],
     cancelled: Callable[[], bool],
     watch: Watch | None,
+    n_iterations: int | None = None,
 ) -> Iterator[None]:
     """Grow all iterations of a model, or as many as are wanted, in `TURNS` turns.
 
     The trees are added to `made`; other arguments as for `boost`. The turns may be those of
     different threads.
     """
-    of_a_turn = max(1, booster.growing.n_iterations // TURNS)
-    for number in range(booster.growing.n_iterations):
+    if n_iterations is None:
+        n_iterations = booster.growing.n_iterations
+    of_a_turn = max(1, n_iterations // TURNS)
+    for number in range(n_iterations):
         if cancelled():
             break
         booster.iterate()
@@ -224,10 +238,10 @@ class Booster:
         blocks: ColumnBlocks,
         members: Members | None = None,
     ) -> None:
-        self._members = members
+        self.members = members
         self._chosen = chosen = slice(None) if rows.chosen is None else rows.chosen
         n_rows = rows.coded.n_rows if rows.chosen is None else len(rows.chosen)
-        self.rows = rows
+        self.rows = replace(rows, raw=None)
         self.growing = growing
         self._loss = growing.loss
         self._n_trees = growing.n_there
@@ -265,44 +279,61 @@ class Booster:
             numbers = None if rows.numbers is None else rows.numbers[chosen]
             self._draws = RowDraws(n_rows, rows.chosen, numbers)
         self._team = team
-        self._new_grower = partial(
-            LeafWiseGrower, blocks, growing.rules, self._hessian_bits, team, rows.chosen, squares
-        )
+        part = None if members is None else (members.rank, members.n_parts)
+        about = growing.rules, self._hessian_bits, team, rows.chosen, squares, part
+        self._new_grower = partial(LeafWiseGrower, blocks, *about)
         self._growers = [self._new_grower()]  # those that grow no tree
+        self._counts = np.empty(0, dtype=np.int64)  # room for those of nodes
         self._records = [GrownRecords() for _ in growing.initial]
 
     def iterate(self) -> None:
         """Grow the trees of one iteration, one for each value, and move the raw predictions."""
         growing = self.growing
         if self._draws is not None:
-            self._draws.draw(growing.seed, self._number, growing.subsample, self._members)
+            self._draws.draw(growing.seed, self._number, growing.subsample, self.members)
         self._number += 1
         sums, gradient_exponent, hessian_exponent = self._derive()
         units = 2.0**-hessian_exponent, 2.0**-gradient_exponent
         shift = gradient_exponent - hessian_exponent
 
-        def grow(k: int) -> None:
+        def of_tree(k: int) -> tuple[Any, ...]:
             gradient, hessian = sums[k]
+            number, row_hessian = self._n_trees + k, hessian / self._total_weight
+            of_rows = self._derivatives.packed[k], hessian, gradient
+            return *of_rows, units, number, self._draws, row_hessian
+
+        def grow(k: int) -> None:
             try:
                 grower = self._growers.pop()
             except IndexError:  # others use them all
                 grower = self._new_grower()
-            grower.grow(
-                self._derivatives.packed[k],
-                hessian,
-                gradient,
-                units,
-                self._n_trees + k,
-                self._draws,
-                hessian / self._total_weight,
-                None if self._members is None else self._members.of_tree(k),
-                self._n_rows,
-            )
+            grower.grow(*of_tree(k))
             self._records[k].append(grower, self._add_steps(grower, k, shift))
             self._growers.append(grower)
 
-        self._team.share(grow, len(sums))
+        if self.members is None:
+            self._team.share(grow, len(sums))
+        else:
+            self._growers += [self._new_grower() for _ in sums[len(self._growers) :]]
+            drawn = self._drawn_of_all()
+            for k, grower in enumerate(self._growers):
+                grower.begin(*of_tree(k), drawn[k], self._n_rows)
+            self._counts = grow_with_others(self._growers, self.members, self._team, self._counts)
+            weights = self._weights_of_leaves(self._growers)
+            for k, grower in enumerate(self._growers):
+                unit = self._add_steps(grower, k, shift, weights[k])
+                self._records[k].append(grower, unit)
         self._n_trees += len(sums)
+
+    def _drawn_of_all(self) -> list[list[int] | None]:
+        """What `sums_of_drawn` says of each value, over all members."""
+        if self._draws is None:
+            return [None] * len(self._records)
+        drawn = np.array([sums_of_drawn(self._draws, own) for own in self._derivatives.packed])
+        assert self.members is not None
+        self.members.sum(drawn.reshape(-1))
+        found: list[list[int] | None] = drawn.tolist()
+        return found
 
     def finished(self, thresholds: Thresholds) -> list[Tree]:
         """The trees that were grown since the last call, as trees of numbers."""
@@ -326,7 +357,7 @@ class Booster:
             self._loss = loss.measured(gradient, hessian, self._largest_weight, self._largest)
         elif loss.beyond is not None:
             weight = None if self.rows.weight is None else self.rows.weight[own]
-            self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight, self._members)
+            self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight, self.members)
             derivatives.bound(self._loss.width)
         known = self._loss.largest_gradient, self._loss.largest_hessian
         measures = None in known
@@ -338,25 +369,25 @@ class Booster:
                 self._measured = self._largest(*derivatives.largest)
                 found = self._exponents(*self._measured)
             if found == exponents:
-                if self._members is not None:
-                    self._members.sum(sums.reshape(-1))
+                if self.members is not None:
+                    self.members.sum(sums.reshape(-1))
                 return sums.tolist(), *exponents
             exponents = found
 
     def _sum(self, number: int) -> int:
         """The sum of a number over all members."""
-        if self._members is None:
+        if self.members is None:
             return number
         numbers = np.array([number], dtype=np.int64)
-        self._members.sum(numbers)
+        self.members.sum(numbers)
         return int(numbers[0])
 
     def _largest(self, *numbers: float) -> tuple[float, ...]:
         """The largest of each number over all members."""
-        if self._members is None:
+        if self.members is None:
             return numbers
         found = np.array(numbers)
-        self._members.largest(found)
+        self.members.largest(found)
         return tuple(found.tolist())
 
     def _exponents(self, gradient: float, hessian: float) -> tuple[int, int]:
@@ -369,34 +400,36 @@ class Booster:
             min(HESSIAN_BITS - of_hessian, self._hessian_bits - 1 - of_sum, MOST_EXPONENT),
         )
 
-    def _add_steps(self, grower: LeafWiseGrower, k: int, shift: int) -> float:
+    def _add_steps(
+        self, grower: LeafWiseGrower, k: int, shift: int, weights: np.ndarray | None = None
+    ) -> float:
         """Give the records of a tree steps instead of derivatives, and move its rows.
 
         `grower` has grown the tree last, `k` is the value whose raw predictions move, and `shift`
-        are bits of a unit of gradients, in those of a unit of hessians. Returns the unit of the
-        weighted steps.
+        are bits of a unit of gradients, in those of a unit of hessians. `weights` are those of all
+        rows of the leaves; None: all rows are here. Returns the unit of the weighted steps.
         """
         rate, rules = self.growing.learning_rate, self.growing.rules
-        steps = weights = None  # Newton's, and those of the rows
+        steps = None  # Newton's
         if rules.monotonic is not None or rules.path_smooth > 0:
-            steps, weights = self._steps_of_paths(grower, k, shift)
+            steps, weights = self._steps_of_paths(grower, k, shift, weights)
         elif self._loss.level is not None:
             steps = rate * self._quantiles_of(grower, grower.leaves_of_tree(), k)
         newton = (shift, self._most, rate, self._are_counts) if steps is None else None
         rows = self.rows
-        if weights is None and self._members is not None:
-            weights = self._weights_of_leaves(grower, k)
         unit: float = add_leaf_steps(
             grower, rows.weight, rows.weight_unit, self.raw[k], newton, steps, weights
         )
         return unit
 
-    def _weights_of_leaves(self, grower: LeafWiseGrower, k: int) -> np.ndarray:
-        """Weight of the rows of each leaf, wherever they are; int64 (n_leaves,)."""
-        weights: np.ndarray = weights_of_leaves(grower, self.rows.weight)
-        if self._members is not None and self.rows.weight is not None:
-            self._members.of_tree(k).sum(weights)
-        return weights
+    def _weights_of_leaves(self, growers: Sequence[LeafWiseGrower]) -> list[np.ndarray]:
+        """Weight of the rows of each leaf of trees, wherever they are; int64 (n_leaves,) each."""
+        weights = [weights_of_leaves(grower, self.rows.weight) for grower in growers]
+        if self.members is None or self.rows.weight is None:
+            return weights
+        of_all = np.concatenate(weights)
+        self.members.sum(of_all)
+        return np.split(of_all, np.cumsum([len(each) for each in weights])[:-1])
 
     @property
     def _most(self) -> float:
@@ -404,9 +437,9 @@ class Booster:
         return min(self._loss.largest_step, self.growing.rules.max_delta_step or math.inf)
 
     def _steps_of_paths(
-        self, grower: LeafWiseGrower, k: int, shift: int
+        self, grower: LeafWiseGrower, k: int, shift: int, weights: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Steps of leaves that depend on the nodes above them, and weights; None: of the rows.
+        """Steps of leaves that depend on the nodes above them, and weights, as for `_add_steps`.
 
         They are smoothed, and kept within bounds, which take weights of few bits.
         """
@@ -423,8 +456,8 @@ class Booster:
                     up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]],
                     rows.weight_unit,
                 )
-            if self._members is not None:
-                self._members.of_tree(k).sum(counts)
+            if self.members is not None:
+                self.members.sum(counts)
             values = newton_steps(
                 piece.statistics, counts * unit, grower.l2, shift, self._most, grower.l1
             )
@@ -433,9 +466,11 @@ class Booster:
         values *= self.growing.learning_rate
         own = leaves[:, 0]
         if monotonic is None:
-            return values[own], None
+            return values[own], weights
         lower, upper = bounds_of_nodes(piece, values, monotonic)
-        weights = few_bits(self._weights_of_leaves(grower, k))
+        if weights is None:
+            (weights,) = self._weights_of_leaves([grower])
+        weights = few_bits(weights)
         return within(values[own], lower[own], upper[own]), weights
 
     def _quantiles_of(self, grower: LeafWiseGrower, leaves: np.ndarray, k: int) -> np.ndarray:
@@ -445,9 +480,38 @@ class Booster:
         parts = [of_rows[first : first + n] for _, first, n in leaves.tolist()]
         residuals = [y[own] - self.raw[k][own] for own in parts]
         weights = [None if weight is None else weight[own] for own in parts]
-        members = None if self._members is None else self._members.of_tree(k)
-        steps = self._loss.steps(residuals, weights, members)
+        steps = self._loss.steps(residuals, weights, self.members)
         return np.clip(steps, -self._most, self._most)
+
+
+def grow_with_others(
+    growers: Sequence[LeafWiseGrower], members: Members, team: Team, room: np.ndarray
+) -> np.ndarray:
+    """Grow the trees that growers have begun, with members who have other rows.
+
+    All trees take part in each round: what is counted of their nodes is in the same message, and so
+    are the splits that are found. Growers have the same columns; their rows may be different ones.
+    `room`, int64 (n,), is used for messages, and returned, or a longer one.
+    """
+
+    def each(method: Callable[..., T], *arguments: Sequence[object]) -> list[T]:
+        """What a method of each grower returns."""
+        given = list(zip(growers, *arguments, strict=True))
+        return team.share(lambda k: method(*given[k]), len(given))
+
+    n, ends = len(growers), growers[0].ends_of_parts
+    while sum(n_nodes := each(LeafWiseGrower.expand)) > 0:
+        last = np.cumsum(n_nodes)
+        first, total = last - n_nodes, int(last[-1])
+        if len(room) < total * ends[-1]:
+            room = np.empty(total * ends[-1], dtype=np.int64)
+        counts = room[: total * ends[-1]]
+        each(LeafWiseGrower.put_counts, [counts] * n, first, [total] * n)
+        sums = members.scatter(counts, [total * end for end in ends])
+        found = np.concatenate(each(LeafWiseGrower.search_part, [sums] * n, first))
+        members.join(found, keep_best)
+        each(LeafWiseGrower.take, np.split(found, 2 * last[:-1]))
+    return room
 
 
 def smoothed(piece: PartialTree, values: np.ndarray, weight_above: float) -> np.ndarray:

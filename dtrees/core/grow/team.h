@@ -241,4 +241,6 @@ static inline void close_jobs(Jobs *jobs) {
     wake(jobs, &jobs->n_asleep);
 }
 
+static inline void open_jobs(Jobs *jobs) { __atomic_store_n(&jobs->closed, 0, __ATOMIC_SEQ_CST); }
+
 #endif

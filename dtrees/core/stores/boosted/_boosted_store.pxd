@@ -9,12 +9,29 @@ from dtrees.core.search._search cimport Search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores._store cimport Store
 from dtrees.core.stores.boosted._column_blocks cimport (
-    ColumnBlock, ColumnBlocks, StoredSums, StridedCodes
+    CELL, ColumnBlock, ColumnBlocks, StoredSums, StridedCodes
 )
+
+cdef struct Found:
+    # The best split of a node, as those know it who have not searched its column. Behind it are
+    # words of a bit a code, of a subset: which codes the node has, and which of them go left.
+    Split split
+    int64_t n_left          # sums over the rows of its left side
+    int64_t weight_left
+    int64_t target_left
+    int64_t has_rest        # whether there are rows of the node that it is not grown from
+
+cdef struct Part:
+    # Columns that are one behind the other in all blocks, and where they are in a histogram.
+    int64_t first
+    int64_t end
+    int64_t first_cell
+    int64_t n_cells
 
 cdef struct BoostedStore:
     Store store                 # its search: of the leader
     const ColumnBlock* blocks
+    const ColumnBlock* searched     # the columns of these that are searched here
     int64_t n_blocks
     int64_t n_cells
     const int64_t* cell_of_column
@@ -33,6 +50,7 @@ cdef struct BoostedStore:
     int64_t** free_histograms
     int64_t n_free
     bint is_whole               # the node has all rows of the table
+    const Found* told           # of the node that is split; NULL: it was searched here
 
 cdef struct ChildSearch:
     # The children of a node: their histograms from that of the node, and their best splits.
@@ -70,6 +88,13 @@ cdef list bind_rules(TrainParameters* params, ColumnBlocks blocks, rules, int sh
 cdef void count_chunk(void* job, int64_t number) noexcept nogil
 cdef void search_chunk(void* job, int64_t number) noexcept nogil
 cdef void count_and_search_chunk(void* job, int64_t number) noexcept nogil
+cdef Part part_of(const BoostedStore* s, ColumnBlocks blocks, int64_t number,
+                  int64_t n_parts) noexcept
+cdef void bind_part(ColumnBlock* searched, const BoostedStore* s, const Part* part) noexcept
+cdef int64_t size_of_part(const BoostedStore* s, const Part* part) noexcept nogil
+cdef void copy_part(const BoostedStore* s, const Part* part, int64_t* histogram, int64_t* words,
+                    bint back) noexcept nogil
+cdef void tell_split(BoostedStore* s, OpenNode* node, Found* found) noexcept nogil
 cdef int64_t size_of_histogram(const BoostedStore* s) noexcept nogil
 cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil
 cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil

@@ -33,6 +33,14 @@ without one is *out*, with all nodes below. Columns with categories, missing val
 monotonic models have no bound, and are searched always.
 
 Bounds are rounded upwards, by much more than doubles may err.
+
+Where others have rows too, each member adds up and searches a *part* of the columns, and tells the
+others what it has found: a split, the sums of its left side, and of a subset the codes::
+
+    member 0   count all columns ──┬── sums of columns 0 .. 14  ── search ──┬── best of both
+    member 1   count all columns ──┴── sums of columns 15 .. 29 ── search ──┴── best of both
+
+The cells of other columns in a histogram are of no use then.
 """
 from libc.math cimport INFINITY, fabs, fmax, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -40,20 +48,21 @@ from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport (
-    STORED_SPARSE, STORED_U16, STORED_U32, STORED_U8, Column, last_ordered, next_code
+    STORED_SPARSE, STORED_U16, STORED_U32, STORED_U8, Column, last_ordered, next_code,
+    words_of_subset
 )
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, IN_SUBSET, NO_RANK, Split, Totals
 from dtrees.core.histogram._layout cimport GRADIENTS, decode_gradients, subtract_words, words_of
-from dtrees.core.search._bins cimport search_histogram
+from dtrees.core.search._bins cimport reserve_bins, search_histogram
 from dtrees.core.search._criterion cimport NONE
 from dtrees.core.search._gradient_scan cimport scan_gradients
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport Limits, TrainParameters, may_use
-from dtrees.core.search._search cimport Search, begin_node, is_bound
+from dtrees.core.search._search cimport Search, begin_node, enlarge, is_bound
 from dtrees.core.stores._dataset cimport bind_constraints
-from dtrees.core.stores._partition cimport Route, goes_left
+from dtrees.core.stores._partition cimport Route, goes_left, route_of
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.boosted._column_blocks cimport (
     CELL, ColumnBlock, ColumnBlocks, RowsOfNode, StoredSums, StridedCodes, complete_bundled,
@@ -84,7 +93,7 @@ cdef BoostedStore boosted_store() noexcept nogil:
 
 cdef void bind_blocks(BoostedStore* s, ColumnBlocks blocks) noexcept:
     """Let a store have the codes of a table."""
-    s.blocks = blocks.blocks
+    s.blocks = s.searched = blocks.blocks
     s.n_blocks = blocks.n_blocks
     s.n_cells = blocks.n_cells
     s.cell_of_column = blocks.cell_of_column
@@ -134,8 +143,7 @@ cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil:
 
 cdef int64_t size_of_histogram(const BoostedStore* s) noexcept nogil:
     """Words of a histogram of all columns, with the sums of sparse columns and of the node."""
-    return (CELL * s.n_cells + s.n_sums * <int64_t>(sizeof(StoredSums) // sizeof(int64_t))
-            + SUMS_OF_NODE)
+    return CELL * s.n_cells + WORDS_OF_SUMS * s.n_sums + SUMS_OF_NODE
 
 
 cdef inline StoredSums* sums_of(BoostedStore* s, const ColumnBlock* block,
@@ -150,6 +158,76 @@ cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil:
         s.free_histograms[s.n_free] = node.histogram
         s.n_free += 1
         node.histogram = NULL
+
+
+# ---------------------------------------------------------------------------------------------
+# parts of histograms
+
+cdef enum:
+    WORDS_OF_SUMS = 5       # of `StoredSums`
+
+
+cdef Part part_of(const BoostedStore* s, ColumnBlocks blocks, int64_t number,
+                  int64_t n_parts) noexcept:
+    """One of some parts of about as many cells. O(columns)."""
+    cdef int64_t[2] place
+    cdef int64_t[2] cell
+    cdef int64_t k, i
+    for k in range(2):
+        i = 0
+        while i < blocks.n_laid_out and (
+                blocks.cell_in_order[i] * n_parts < s.n_cells * (number + k)):
+            i += 1
+        place[k] = i
+        cell[k] = blocks.cell_in_order[i] if i < blocks.n_laid_out else s.n_cells
+    return Part(place[0], place[1], cell[0], cell[1] - cell[0])
+
+
+cdef void bind_part(ColumnBlock* searched, const BoostedStore* s, const Part* part) noexcept:
+    """The columns of a part, block by block; searched : (n_blocks,), OUT."""
+    cdef const ColumnBlock* block
+    cdef ColumnBlock* own
+    cdef int64_t b, start, first, end, i
+    for b in range(s.n_blocks):
+        block = s.blocks + b
+        own = searched + b
+        own[0] = block[0]
+        start = block.column - s.order
+        first = min(max(part.first - start, 0), <int64_t>block.n_columns)
+        end = min(max(part.end - start, first), <int64_t>block.n_columns)
+        own.column = block.column + first
+        own.cell = block.cell + first
+        own.n_columns = <int>(end - first)
+        own.first_cell = block.cell[first] if first < end else 0
+        own.n_cells = 0
+        for i in range(first, end):
+            own.n_cells += s.store.params.columns[block.column[i]].n_codes + 1
+
+
+cdef int64_t size_of_part(const BoostedStore* s, const Part* part) noexcept nogil:
+    """Words of a part of a histogram, with the sums of its sparse columns and of the node."""
+    return (CELL * part.n_cells + SUMS_OF_NODE
+            + (WORDS_OF_SUMS * (part.end - part.first) if s.n_sums > 0 else 0))
+
+
+cdef void copy_part(const BoostedStore* s, const Part* part, int64_t* histogram, int64_t* words,
+                    bint back) noexcept nogil:
+    """Copy a part of a histogram to some words, or back."""
+    cdef int64_t[3] start
+    cdef int64_t[3] size
+    cdef int k
+    start[0] = CELL * part.first_cell
+    size[0] = CELL * part.n_cells
+    start[1] = CELL * s.n_cells + WORDS_OF_SUMS * part.first
+    size[1] = WORDS_OF_SUMS * (part.end - part.first) if s.n_sums > 0 else 0
+    start[2] = size_of_histogram(s) - SUMS_OF_NODE
+    size[2] = SUMS_OF_NODE
+    for k in range(3):
+        if back:
+            memcpy(histogram + start[k], words, size[k] * sizeof(int64_t))
+        else:
+            memcpy(words, histogram + start[k], size[k] * sizeof(int64_t))
+        words += size[k]
 
 
 # ---------------------------------------------------------------------------------------------
@@ -294,7 +372,7 @@ cdef void search_column(BoostedStore* s, Search* q, int64_t* histogram,
 cdef void search_block(BoostedStore* s, int64_t b, OpenNode* node, const uint8_t* drawn,
                        Split* found) noexcept nogil:
     """The best split of a node in the columns of a block that are drawn; NULL: all are."""
-    cdef const ColumnBlock* block = s.blocks + b
+    cdef const ColumnBlock* block = s.searched + b
     cdef const Limits* limits = &s.store.params.limits
     cdef Search* q = s.searches[b]
     cdef int64_t k
@@ -347,7 +425,7 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil:
     """Search both children in the columns of a block; the splits go to `found`."""
     cdef ChildSearch* search = <ChildSearch*>job
     cdef BoostedStore* s = search.s
-    cdef const ColumnBlock* block = s.blocks + number
+    cdef const ColumnBlock* block = s.searched + number
     cdef OpenNode* lesser = search.lesser
     cdef int64_t first = CELL * block.first_cell
     if block.is_sparse:
@@ -378,7 +456,7 @@ cdef void search_stored_block(BoostedStore* s, int64_t b, OpenNode* node, const 
 
     The column that promises most is searched first, so that it beats most others.
     """
-    cdef const ColumnBlock* block = s.blocks + b
+    cdef const ColumnBlock* block = s.searched + b
     cdef const Limits* limits = &s.store.params.limits
     cdef StoredSums* sums = sums_of(s, block, node.histogram)
     cdef Search* q = s.searches[b]
@@ -434,7 +512,7 @@ cdef void search_stored(ChildSearch* search, int64_t number, const uint32_t* row
 cdef void search_counted(ChildSearch* search, int64_t number) noexcept nogil:
     """Search a block of sparse columns, all of which are counted, wherever the rows are."""
     cdef BoostedStore* s = search.s
-    cdef const ColumnBlock* block = s.blocks + number
+    cdef const ColumnBlock* block = s.searched + number
     cdef int64_t first = CELL * block.first_cell
     cdef int shift = s.store.params.layout.shift
     cdef StoredSums* sums = sums_of(s, block, search.lesser.histogram)
@@ -456,10 +534,54 @@ cdef void search_counted(ChildSearch* search, int64_t number) noexcept nogil:
 cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noexcept nogil:
     """Make a split that was found the one of the leader's search; of a subset, with its bins."""
     begin_node(s.store.search, &node.totals, NULL, node.path, &node.above)
-    if split.test == IN_SUBSET:
+    if split.test == IN_SUBSET and s.told != NULL:
+        take_subset(s.store.search, s.store.params.columns + split.column, s.told)
+    elif split.test == IN_SUBSET:
         search_column(s, s.store.search, node.histogram, split.column)
     else:
         s.store.search.split = split[0]
+
+
+cdef void tell_split(BoostedStore* s, OpenNode* node, Found* found) noexcept nogil:
+    """Complete what is known of a split that was found here."""
+    cdef Search* q = s.store.search
+    cdef const Column* column = s.store.params.columns + found.split.column
+    cdef uint64_t* has = <uint64_t*>(found + 1)
+    cdef Totals left
+    cdef Route route
+    cdef uint32_t rank
+    cdef int64_t g
+    s.told = NULL
+    choose_split(s, node, &found.split)
+    route = route_of(&q.split, last_ordered(column), q.split_subset, q.split_subset_words)
+    sum_left(s, node, found.split.column, &route, &left)
+    found.n_left, found.weight_left, found.target_left = left.n, left.weight, left.target
+    if found.split.test != IN_SUBSET:
+        return
+    memset(has, 0, 2 * words_of_subset(column) * sizeof(uint64_t))
+    for g in range(q.bins.count):
+        rank = q.bins.rank[g]
+        has[rank >> 6] |= <uint64_t>1 << (rank & 63)
+        if goes_left(&route, rank):
+            has[words_of_subset(column) + (rank >> 6)] |= <uint64_t>1 << (rank & 63)
+
+
+cdef void take_subset(Search* q, const Column* column, const Found* found) noexcept nogil:
+    """Make a subset that another member has found the one of a search, with its bins."""
+    cdef int64_t n = words_of_subset(column)
+    cdef const uint64_t* has = <const uint64_t*>(found + 1)
+    cdef uint32_t rank
+    if not (reserve_bins(q, <int64_t>column.n_codes + 1)
+            and enlarge(q, <void**>&q.split_subset, n * sizeof(uint64_t))):
+        return
+    q.split = found.split
+    q.split_subset_words = n
+    memcpy(q.split_subset, has + n, n * sizeof(uint64_t))
+    q.bins.count = 0
+    for rank in range(column.n_codes + 1):
+        if has[rank >> 6] >> (rank & 63) & 1:
+            q.bins.rank[q.bins.count] = rank
+            q.bins.count += 1
 
 
 cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil:
@@ -544,27 +666,36 @@ cdef int64_t partition_rows(const BoostedStore* s, int32_t j, const Route* route
     return partition_in(column, NULL, NULL, route, STORED_SPARSE, rows, n, s.scratch)
 
 
+cdef void sum_left(const BoostedStore* s, const OpenNode* node, int32_t j, const Route* route,
+                   Totals* left) noexcept nogil:
+    """What the left child has, read from the node's histogram, OUT. O(codes)."""
+    cdef const Column* column = s.store.params.columns + j
+    cdef const int64_t* cells = node.histogram + CELL * s.cell_of_column[j]
+    cdef int64_t code, hessian, gradient
+    memset(left, 0, sizeof(Totals))
+    for code in range(<int64_t>column.n_codes + 1):
+        if goes_left(route, <uint32_t>code):
+            left.n += decode_gradients(cells + CELL * code, s.store.params.layout.shift, &hessian,
+                                       &gradient)
+            left.weight += hessian
+            left.target += gradient
+
+
 cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
-    """Partition the rows of the node; what the children have is read from its histogram."""
+    """Partition the rows of the node; sums of its children are those of all rows."""
     cdef BoostedStore* s = <BoostedStore*>store
     cdef OpenNode* node = member.node
     cdef int32_t j = store.search.split.column
-    cdef const Column* column = store.params.columns + j
-    cdef const int64_t* cells = node.histogram + CELL * s.cell_of_column[j]
     cdef OpenNode* left = member.left
     cdef OpenNode* right = member.right
-    cdef int shift = store.params.layout.shift
-    cdef int64_t n_left = 0
-    cdef int64_t code, hessian, gradient
     s.n_left_here = partition_rows(s, j, &member.route, s.rows + node.start, s.n_here)
     open_children(node, 0, 0, left, right)
-    for code in range(<int64_t>column.n_codes + 1):
-        if goes_left(&member.route, <uint32_t>code):
-            n_left += decode_gradients(cells + CELL * code, shift, &hessian, &gradient)
-            left.totals.weight += hessian
-            left.totals.target += gradient
-    left.totals.n = n_left
-    right.totals.n -= n_left
+    if s.told == NULL:
+        sum_left(s, node, j, &member.route, &left.totals)
+    else:
+        left.totals.n, left.totals.weight = s.told.n_left, s.told.weight_left
+        left.totals.target = s.told.target_left
+    right.totals.n -= left.totals.n
     right.start += s.n_left_here
     right.totals.weight = node.totals.weight - left.totals.weight
     right.totals.target = node.totals.target - left.totals.target
