@@ -173,6 +173,13 @@ class KeptTable:
     blocks: list[Any] = field(default_factory=list)  # codes of rows one behind the other, or tasks
     lengths: list[int] = field(default_factory=list)  # rows of each
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether a cluster has lost some of it."""
+        brought = self.blocks if self.whole is None else [self.whole]
+        states = () if self.client is None else (each.status for each in brought)
+        return any(state not in ("pending", "finished") for state in states)
+
     def forget(self) -> None:
         """Bring it again the next time: what there was may be lost."""
         if self.client is not None:
@@ -213,7 +220,14 @@ def kept_table(coded: Any, client: Client | None = None) -> Iterator[KeptTable]:
             table.forget()
         return
     table = tables.setdefault((id(coded), id(client)), KeptTable(coded, client))  # which holds both
-    brought = table.blocks if table.whole is None else [table.whole]
-    if client is not None and any(each.status not in ("pending", "finished") for each in brought):
-        table.forget()  # a cluster has lost it meanwhile
+    if table.is_lost:
+        table.forget()
     yield table
+
+
+def blocks_at_hand(coded: Any, client: Client | None) -> list[tuple[Any, int]]:
+    """Blocks that growths of the scope have brought, and how many rows each has; or none."""
+    table = (_scope.get() or {}).get((id(coded), id(client)))
+    if table is None or table.is_lost:
+        return []
+    return list(zip(table.blocks, table.lengths, strict=True))

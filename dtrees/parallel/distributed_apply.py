@@ -2,7 +2,8 @@
 
 Who validates asks which leaves the held-out rows of a model are in, or what the model says of them.
 In this process that is read from the codes (`dtrees.core.predict.binned.CodedRows`). Codes that
-stay in their partitions (`dtrees.parallel.coded_partitions.CodedPartitions`) are made once more.
+stay in their partitions (`dtrees.parallel.coded_partitions.CodedPartitions`) are those of the
+blocks that a growth has left on the workers, while they are kept, or are made once more.
 All models are answered in one pass over them::
 
     client    trees of all models ──▶ one result, sent from worker to worker
@@ -40,7 +41,8 @@ import numpy as np
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import Asked, CodedRows, LeafLookup
-from dtrees.parallel.coded_partitions import CodedPartitions
+from dtrees.parallel.block_tasks import StoredCodes
+from dtrees.parallel.coded_partitions import CodedPartitions, blocks_at_hand
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.replicated import pack, unpack
@@ -249,13 +251,14 @@ class _PassOverCodes:
     ) -> None:
         self._executor, self._with_values = executor, with_values
         self._name, self._numbers = uuid4().hex, itertools.count()
-        groups = parts.groups(n_rows)
+        blocks: list[tuple[Any, int]] = blocks_at_hand(parts, getattr(executor, "client", None))
+        groups = blocks or parts.groups(n_rows)
         ends = np.cumsum([length for _, length in groups]).tolist()
         self._parts = [
             (end - length, length) for (_, length), end in zip(groups, ends, strict=True)
         ]
         hold = dask.delayed(identity, pure=False)
-        self._codes = executor.hold(
+        self._codes = [block for block, _ in blocks] or executor.hold(
             [hold(codes, dask_key_name=self._key("held-codes")) for codes, _ in groups]
         )
         self._before: list[Any] = [None] * len(groups)
@@ -334,7 +337,7 @@ class _PassOverCodes:
 
 
 def walk_codes_of_part(
-    codes: Sequence[CodedMatrix],
+    codes: StoredCodes | Sequence[CodedMatrix],
     named: Sequence[np.ndarray],
     pieces: Sequence[bytes],
     n_trees: Sequence[int],
@@ -349,6 +352,7 @@ def walk_codes_of_part(
     returned: its last sum is that of the first model's trees before these. Returns for each model
     a list of leaves, by tree, or of the sum of its values, float64 (n, n_values).
     """
+    codes = [codes.coded] if isinstance(codes, StoredCodes) else codes
     walked = [CodedRows(_aligned(each)) for each in codes]
     ends = np.cumsum([each.n_rows for each in codes])
     trees = iter(unpack(pickle.loads(b"".join(pieces))))

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections import Counter
+from contextlib import nullcontext
 
 import dask
 import numpy as np
@@ -12,12 +13,13 @@ import scipy.sparse
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import KFold
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees import AdaBoostClassifier, DecisionTreeClassifier, DecisionTreeRegressor
 from dtrees.model_selection import GridSearchCV, cross_validate
 from dtrees.parallel import coded_partitions
 from dtrees.parallel.coded_partitions import (
     CodedPartitions,
     PartFacts,
+    blocks_at_hand,
     kept_table,
     learn_rows,
     tables_kept,
@@ -143,14 +145,26 @@ def test_a_search(name, brought, here, expected):
 
 
 def test_partitions_are_coded_once(here, expected, tmp_path):
-    """They are read to learn the codes, to grow, and for held-out rows of each growth."""
+    """They are read to learn the codes, and to grow; held-out rows walk where they have grown."""
     lazy = cut(X, "7").map_blocks(
         lambda block: (noted(tmp_path), block)[1], dtype=X.dtype, meta=X[:0]
     )
     with on(here), regime("partitioned"):
         assert searched(lazy, Y) == expected
-    assert len(os.listdir(tmp_path)) == (2 + 4) * 7
+    assert len(os.listdir(tmp_path)) == 2 * 7
     assert_nothing_is_left(here)
+
+
+@pytest.mark.parametrize("client", [True, False])
+def test_weights_that_change_code_nothing_anew(client, here, tmp_path):
+    lazy = cut(X, "7").map_blocks(
+        lambda block: (noted(tmp_path), block)[1], dtype=X.dtype, meta=X[:0]
+    )
+    with on(here) if client else nullcontext(), regime("partitioned"):
+        model = AdaBoostClassifier(4, max_depth=3).fit(lazy, Y)
+    assert len(model) == 4
+    assert hash_of(model) == hash_of(AdaBoostClassifier(4, max_depth=3).fit(X, Y))
+    assert len(os.listdir(tmp_path)) == 2 * 7
 
 
 @pytest.mark.one_of(2)
@@ -218,7 +232,11 @@ def test_scopes():
         with kept_table(object()) as other:
             assert other is not table
         assert table.blocks == [1]
+        assert blocks_at_hand(codes, object()) == []  # of another client
+        table.lengths = [5]
+        assert blocks_at_hand(codes, None) == [(1, 5)]
     assert table.blocks == []
+    assert blocks_at_hand(codes, None) == []
 
 
 class Fake:
