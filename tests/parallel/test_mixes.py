@@ -25,6 +25,7 @@ from sklearn.model_selection import GroupKFold
 
 import dtrees
 from dtrees import (
+    AdaBoostClassifier,
     BaggingRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -124,6 +125,10 @@ def score(make, X, y, **given):
     return fitted(make, hasattr(X, "columns")).score(X, y, **given)
 
 
+def staged_scores(X, y, **given):
+    return [*fitted(REWEIGHTED, hasattr(X, "columns")).staged_score(X, y, **given)]
+
+
 def found_by(function, estimator, *, sample_weight=None, result=None, **given):
     params = None if sample_weight is None else {"sample_weight": sample_weight}
     cv = GroupKFold(3) if given.get("groups") is not None else 3
@@ -207,11 +212,16 @@ def of_boosting(method):
     return tuple(f"GradientBoosting{of}.{method}" for of in ("Classifier", "Regressor"))
 
 
+def of_adaboost(method):
+    return tuple(f"AdaBoost{of}.{method}" for of in ("Classifier", "Regressor"))
+
+
 WEIGHTED = ("X", "y", "sample_weight")
 BAGGED = (*WEIGHTED, "bootstrap_groups")
 GROUPED = (*WEIGHTED, "groups")
 TREE = functools.partial(DecisionTreeClassifier, max_depth=3, random_state=0)
 REGRESSOR = functools.partial(BaggingRegressor, 2, max_depth=3, random_state=0)
+REWEIGHTED = functools.partial(AdaBoostClassifier, 2, max_depth=2)
 BOOSTED = functools.partial(GradientBoostingClassifier, max_iter=2)
 FOREST = functools.partial(RandomForestClassifier, 3, max_depth=3, random_state=0)
 
@@ -251,6 +261,9 @@ ENTRIES = [
     Entry(of_forests("score"), WEIGHTED, functools.partial(score, FOREST)),
     Entry(of_boosting("fit"), WEIGHTED, lambda **given: fit(BOOSTED(), **given)),
     Entry(of_boosting("score"), WEIGHTED, functools.partial(score, BOOSTED)),
+    Entry(of_adaboost("fit"), WEIGHTED, lambda **given: fit(REWEIGHTED(), **given)),
+    Entry(of_adaboost("score"), WEIGHTED, functools.partial(score, REWEIGHTED)),
+    Entry(of_adaboost("staged_score"), WEIGHTED, staged_scores),
     Entry(
         ("model_selection.cross_validate",),
         GROUPED,
@@ -419,7 +432,7 @@ def test_delayed_values_are_refused_in_words_or_handled(place):
     for delayed, table in itertools.product(entry.arguments, ("numpy", "array")):
         kinds = dict.fromkeys(entry.arguments, "numpy") | {"X": table, delayed: "delayed"}
         arguments = {name: given(name, kind) for name, kind in kinds.items()}
-        is_score = entry.names[0].endswith(".score") and delayed != "X"
+        is_score = entry.names[0].endswith((".score", ".staged_score")) and delayed != "X"
         if is_score or "get_n_splits" in entry.names[0]:
             in_memory = expected(place, tuple((name, "numpy") for name in entry.arguments))
             assert entry.ask(**arguments) == in_memory
