@@ -42,14 +42,15 @@ TABLE = Table(
         "messages a member and round",
         "kB a member and round",
         "tasks a member",
-        "client, s",
-        "scheduler, s",
+        "client, ms a member and round",
+        "scheduler, ms a member and round",
         "workers, s",
         "against 1",
     ),
     f"{ROWS:,} × {COLUMNS}, two classes. Boosting: {ITERATIONS} iterations of 31 leaves; forest: "
-    f"{TREES} trees of depth 12, all nodes of more than 100 rows in rounds. Rounds are those in "
-    "which members exchange numbers. Seconds are of the processor. All processes share two cores, "
+    f"{TREES} trees of depth 12, all nodes of more than 100 rows in rounds. A round of "
+    "boosting is one exchange of numbers, one of a forest is two: what trees ask for, and counts. "
+    "Seconds are of the processor. All processes share two cores, "
     "and what an idle process of a worker does is in them, too.",
 )
 
@@ -153,8 +154,8 @@ def line(name: str, n: int, found: Counts, of_one: float) -> tuple[str, ...]:
         "-" if messages is None else f"{messages / each:.2f}",
         f"{found.report['bytes_moved'] / each / 1e3:.1f}",
         f"{found.tasks / n:.1f}",
-        f"{found.client:.2f}",
-        f"{found.scheduler:.2f}",
+        f"{1e3 * found.client / each:.2f}" if rounds else "-",
+        f"{1e3 * found.scheduler / each:.2f}" if rounds else "-",
         f"{found.workers:.2f}",
         f"{found.workers / of_one:.2f}",
     )

@@ -26,24 +26,29 @@ FEW, MANY = 250_000, 10**10
 PER_WORKER = 4_000_000
 MEMORY = 32 * 2**30  # of a worker, beyond two
 GROWING = (4, 16, 64, 256, 1024)
+LARGE = (64, 256, 1024)  # workers that hold many rows
 COLORS = ("#0b62a4", "#c4561b", "#4b8b3b", "#7a4f9a", "#8c8c8c")
-TABLE = Table(
-    (
-        "scaling of the partitioned regime",
-        "workers",
-        "measured, s",
-        "model, s",
-        "against 4 workers, or model / measured",
-        "rounds, measured / model",
-        "MB of a worker, measured / model",
-    ),
-    "Constants of the model, measured in this run, stand in the first line. Beyond two workers "
+COLUMNS_OF_TABLE = (
+    "workers",
+    "measured, s",
+    "model, s",
+    "against the first one, or model / measured",
+    "rounds, measured / model",
+    "MB of a worker, measured / model",
+)
+ASSUMED = (
+    "Constants of the model stand in the first line. Beyond two workers "
     "nothing is measured: those lines are what the model says. Its assumptions: workers of one "
     "thread and 32 GB each, as fast as those of this machine, whose messages take what they take "
     "between two processes here, however many are sent at a time; rows in equal parts; no worker "
     "is lost or late; columns of 255 codes; two classes. Reading the table and computing its "
     "partitions is not in it. *Dealt* is a forest whose rows of small nodes go from member to "
-    "member, which is not built: a task for each pair of workers and batch gathers them.",
+    "member, which is not built: a task for each pair of workers and batch gathers them."
+)
+TABLE = Table(("scaling of the partitioned regime", *COLUMNS_OF_TABLE), ASSUMED)
+MODEL = Table(
+    ("scaling by the model", *COLUMNS_OF_TABLE),
+    f"{ASSUMED} Constants are those of `dtrees.parallel.cost.CostModel`.",
 )
 
 
@@ -103,8 +108,7 @@ class Points:
         """Measure, then tell what the model says of larger clusters."""
         self.n_rows = scale.rows(FEW)
         self.model = measured(scale)
-        named = ", ".join(f"{name} {value:.2g}" for name, value in asdict(self.model).items())
-        yield f"constants, s: {named}", "", "", "", "", "", ""
+        yield self.constants()
         for n_workers in (1, 2):
             with workers(n_workers) as client:
                 here = placed(client, table(scale, self.n_rows * (10 if scale.quick else 1)))
@@ -112,15 +116,27 @@ class Points:
                 yield "forest", *line
                 self.boosted[n_workers], line = self.checked_boosting(here, n_workers)
                 yield "boosting", *line
+        yield from self.told()
+
+    def constants(self) -> tuple[str, ...]:
+        """The line of the constants."""
+        named = ", ".join(f"{name} {value:.2g}" for name, value in asdict(self.model).items())
+        return (f"constants, s: {named}", *[""] * 6)
+
+    def told(self) -> Iterator[tuple[str, ...]]:
+        """What the model says of clusters."""
         kinds: dict[str, Callable[[int, int], dict[str, float]]] = {
             "forest": self.forest,
             "forest, dealt": self.dealt,
             "boosting": self.boosting,
         }
         for name, of in kinds.items():
-            for how, rows in (("weak", lambda w: PER_WORKER * w), ("strong", lambda w: MANY)):
+            for how, rows, by in (
+                ("weak", lambda w: PER_WORKER * w, GROWING),
+                ("strong", lambda w: MANY, LARGE),
+            ):
                 first = 0.0
-                for n_workers in GROWING:
+                for n_workers in by:
                     phases = of(rows(n_workers), n_workers)
                     spent = sum(phases.values())
                     first = first or spent
@@ -159,44 +175,52 @@ class Points:
         from matplotlib.figure import Figure
         from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
-        figure = Figure(figsize=(13.0, 8.2), layout="constrained")
+        rows = 2 if self.forests else 1
+        figure = Figure(figsize=(13.0, 4.1 * rows), layout="constrained")
         FigureCanvasAgg(figure)
-        places = [
-            figure.add_subplot(2, 2, place, xscale="log", yscale="log") for place in range(1, 5)
-        ]
-        checked, weak, parts, large = places
-        few, many = (1, 2, *GROWING), (64, 256, 1024)
+        weak, parts, large, *checked = (
+            figure.add_subplot(rows, 2 if self.forests else 3, place, xscale="log", yscale="log")
+            for place in range(1, 5 if self.forests else 4)
+        )
+        few, many = (1, 2, *GROWING), LARGE
         kinds = (
             ("forest", self.forest, "-", COLORS[0]),
             ("forest, rows of small nodes dealt", self.dealt, "--", COLORS[0]),
             ("boosting", self.boosting, "-", COLORS[1]),
         )
         for name, of, style, color in kinds:
-            if style == "-":
+            for axes in checked if style == "-" else []:
                 small = [sum(of(self.n_rows, w).values()) for w in (1, 2)]
-                checked.plot((1, 2), small, style, color=color, label=f"{name}, model")
+                axes.plot((1, 2), small, style, color=color, label=f"{name}, model")
             of_weak = [sum(of(PER_WORKER * w, w).values()) for w in few]
             weak.plot(few, of_weak, style, color=color, label=name)
             of_large = [sum(of(MANY, w).values()) for w in many]
             large.plot(many, of_large, style, color=color, label=name)
-        for name, points, color in (
-            ("forest", self.forests, COLORS[0]),
-            ("boosting", self.boosted, COLORS[1]),
-        ):
-            label = f"{name}, measured"
-            checked.plot(list(points), list(points.values()), "o", color=color, label=label)
-        of_phases = [self.boosting(PER_WORKER * w, w) for w in few]
+        for axes in checked:
+            for name, points, color in (
+                ("forest", self.forests, COLORS[0]),
+                ("boosting", self.boosted, COLORS[1]),
+            ):
+                label = f"{name}, measured"
+                axes.plot(list(points), list(points.values()), "o", color=color, label=label)
+            axes.set_title(f"{self.n_rows:,} rows, what the model is checked by", fontsize=10)
+        some = few[1:]
+        of_phases = [self.boosting(PER_WORKER * w, w) for w in some]
         for color, name in zip(COLORS, ("growth", "messages", "tasks", "coding"), strict=False):
-            spent = [max(1e-2, each[name]) for each in of_phases]
-            parts.plot(few, spent, "-", color=color, label=f"boosting: {name}")
-        rounds = [self.forest(PER_WORKER * w, w)["rounds"] for w in few]
-        parts.plot(few, rounds, "--", color=COLORS[4], label="forest: rounds")
+            spent = [each[name] for each in of_phases]
+            parts.plot(some, spent, "-", color=color, label=f"boosting: {name}")
+        of_rounds = [self.forest(PER_WORKER * w, w)["rounds"] for w in some]
+        parts.plot(some, of_rounds, "--", color=COLORS[4], label="forest: rounds")
         of_million = f"{PER_WORKER // 10**6} million rows a worker, by the model alone"
-        checked.set_title(f"{self.n_rows:,} rows, what the model is checked by", fontsize=10)
         weak.set_title(of_million, fontsize=10)
         parts.set_title(f"parts of it, {of_million}", fontsize=10)
         large.set_title("10¹⁰ rows, by the model alone", fontsize=10)
-        for axes, ticks in zip(places, ((1, 2), few, few, many), strict=True):
+        for axes, ticks in (
+            (weak, few),
+            (parts, some),
+            (large, many),
+            *((axes, (1, 2)) for axes in checked),
+        ):
             axes.set_xlabel("workers of one thread")
             axes.set_ylabel("seconds of a fit")
             axes.set_xticks(ticks)
@@ -250,11 +274,22 @@ def _survey(scale: Scale) -> Survey:
     return Survey(TABLE, lambda: points.lines(scale), points.draw)
 
 
+def _model(scale: Scale) -> Survey:
+    points = Points()
+    return Survey(MODEL, lambda: [points.constants(), *points.told()], points.draw)
+
+
 CASES = [
     Case(
         "partitioned-scaling",
         "partitioned",
         "one and two workers measured, 4 to 1,024 by the cost model, with a picture",
         _survey,
-    )
+    ),
+    Case(
+        "scaling-model",
+        "partitioned",
+        "the same lines and picture by the cost model and its own constants; nothing is measured",
+        _model,
+    ),
 ]
