@@ -358,8 +358,8 @@ class Exchange:
         bounds : those of parts, where a member needs one of them
         """
         n_members, rank, n_parts = self.n_members, self.rank, self.n_parts
-        self._begin_round()
         is_whole, other = bounds is None, rank ^ n_parts
+        self._begin_round()
         if rank >= n_parts:
             await self._send(other, "before", own)
             if is_whole:

@@ -361,12 +361,22 @@ cdef class LeafWiseGrower:
 
     def take(self, const int64_t[:, ::1] found not None):
         """Take the best of what has been found in all parts: `search_part` says how it looks."""
-        cdef bint has_memory = True
+        cdef const Found* told
+        cdef int64_t leaf
+        cdef int i, which
         assert found.shape[0] == 2 * self.n_some and found.shape[1] == self.width
-        if self.n_some > 0:
-            with nogil:
-                has_memory = self.take_found(&found[0, 0])
-        if not has_memory:
+        for i in range(self.n_some):
+            for which in range(2):
+                leaf = self.some[i].other if which else self.some[i].lesser
+                if leaf < 0:
+                    continue
+                memcpy(self.told + leaf * self.width, &found[2 * i + which, 0],
+                       self.width * sizeof(int64_t))
+                told = <const Found*>(self.told + leaf * self.width)
+                self.leaves[leaf].split = told.split
+                self.leaves[leaf].has_rest = told.has_rest
+            self.end_search(self.some + i)
+        if has_lost_splits(&self.store):
             raise MemoryError
 
     def piece(self):
@@ -617,25 +627,6 @@ cdef class LeafWiseGrower:
                 if told.split.test != LEAF:
                     tell_split(&self.store, node, told)
         return not has_lost_splits(&self.store)
-
-    cdef bint take_found(self, const int64_t* found) noexcept nogil:
-        """As `take`; False without memory."""
-        cdef const Found* told
-        cdef int64_t leaf
-        cdef int i, which
-        for i in range(self.n_some):
-            for which in range(2):
-                leaf = self.some[i].other if which else self.some[i].lesser
-                if leaf < 0:
-                    continue
-                memcpy(self.told + leaf * self.width, found + (2 * i + which) * self.width,
-                       self.width * sizeof(int64_t))
-                told = <const Found*>(self.told + leaf * self.width)
-                self.leaves[leaf].split = told.split
-                self.leaves[leaf].has_rest = told.has_rest
-            if not self.end_search(self.some + i):
-                return False
-        return True
 
     # -------------------------------------------------------------------------------------------
 
