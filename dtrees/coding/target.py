@@ -993,6 +993,14 @@ class TargetUnits:
                 wy = w * y if plain else np.rint(kept * y).astype(np.int64)
         return replace(empty, y=y, w=w, wy=wy, means=means)
 
+    def counts(self, rows: GivenRows) -> np.ndarray:
+        """How many of some rows of each class weigh anything, int64 (n_classes,); or all: (1,)."""
+        target = self.target(rows)
+        if target.n_classes == 0:
+            return np.array([target.n_live])
+        live = target.has_weight
+        return np.bincount(target.y if live is None else target.y[live], minlength=target.n_classes)
+
     def elsewhere(self, ask: Ask, each: Callable[[], list[Any]]) -> SpreadTarget:
         """The target of all rows, which `ask` asks; `each` as for `SpreadTarget`."""
         sums = ask(self._sums)

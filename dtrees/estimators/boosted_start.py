@@ -11,15 +11,16 @@ steps. Rows without weight are not there: none of them is counted, held out or a
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.coded import CodedMatrix, digest_of_arrays
 from dtrees.coding.column_types import nearly_ids
-from dtrees.coding.target import Target
+from dtrees.coding.target import SpreadTarget, Target
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import BoostedRows, Growing
@@ -78,20 +79,53 @@ class Sides:
 
 
 @dataclass(frozen=True, eq=False)
+class Beginning:
+    """Where a fit begins: `units`, `chosen` and `raw` as for `BoostedRows`.
+
+    `held`, bool (n_rows,), are the rows that are held out of a growth that is not here. Of rows
+    that are `elsewhere` all these are not known here, but the `digests` that `Start.facts` tells.
+    """
+
+    loss: Loss | OwnLoss
+    initial: np.ndarray
+    units: np.ndarray | None = None
+    chosen: np.ndarray | None = None
+    raw: np.ndarray | None = None
+    held: np.ndarray | None = None
+    has_offset: bool = False
+    elsewhere: Callable[[], list[Any]] | None = None
+    digests: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class Start:
     """What a fit of a boosted model knows before its first tree.
 
     `learned` are attributes of the fitted model, but for those that depend on its trees. `watch`
-    scores rows, and `offset` is that of the table. `held`, bool (n_rows,), are the rows that are
-    held out of the growth, where that is not here.
+    scores rows, and `offset` is that of the table.
     """
 
     learned: dict[str, Any]
     rows: BoostedRows
     growing: Growing
     watch: Watch | None
-    offset: np.ndarray | None = None
-    held: np.ndarray | None = None
+    offset: np.ndarray | None
+    begun: Beginning
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Digests of the rows that are grown from, and of what they begin with."""
+        own, rows, chosen = self.begun, self.rows, None
+        if own.elsewhere is not None:
+            return own.digests
+        if rows.chosen is not None:
+            is_chosen = np.zeros(rows.coded.n_rows, dtype=bool)
+            is_chosen[rows.chosen] = True
+            chosen = digest_of_arrays([is_chosen])
+        return {
+            "chosen": chosen,
+            "raw": None if rows.raw is None else digest_of_arrays(list(rows.raw)),
+        }
 
 
 def sides_of(
@@ -106,24 +140,31 @@ def sides_of(
     counted: np.ndarray | slice = slice(None)  # rows that have a weight
     if units is not None and not (units > 0).all():
         counted = np.flatnonzero(units > 0)
-    if target.kind != "classification":
-        of_loss = np.ascontiguousarray(y, dtype=np.float64)
-    elif target.y.dtype == np.uint8 and isinstance(loss, Loss):
-        of_loss = target.y  # classes stay the bytes that they are
-    else:
-        of_loss = target.y.astype(np.float64)
+    of_loss = numbers_of_loss(loss, target, y)
     loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
     n_counted = target.n_rows if isinstance(counted, slice) else len(counted)
-    is_early = model.early_stopping
-    if isinstance(is_early, str):  # "auto"
-        is_early = n_counted > ENOUGH_ROWS
-    if shown or not is_early:
+    if shown or not stops_early(model, n_counted):
         return Sides(loss, of_loss, counted, None)
     if model.validation_fraction is None:
         return Sides(loss, of_loss, counted, counted)
     labels = target.y[counted] if target.kind == "classification" else None
     numbers = np.arange(target.n_rows)[counted]
     return Sides(loss, of_loss, *split(numbers, labels, model.validation_fraction, seed))
+
+
+def numbers_of_loss(loss: Loss | OwnLoss, target: Target, y: np.ndarray) -> np.ndarray:
+    """Targets as the loss wants them: numbers, or codes of classes."""
+    if target.kind != "classification":
+        return np.ascontiguousarray(y, dtype=np.float64)
+    if target.y.dtype == np.uint8 and isinstance(loss, Loss):
+        return target.y  # classes stay the bytes that they are
+    return target.y.astype(np.float64)
+
+
+def stops_early(model: BaseBoosting, n_counted: int) -> bool:
+    """Whether rows of a table are scored, of which so many have a weight."""
+    is_early = model.early_stopping
+    return n_counted > ENOUGH_ROWS if isinstance(is_early, str) else is_early  # "auto"
 
 
 def start_of(
@@ -134,16 +175,51 @@ def start_of(
     kept: tuple[np.ndarray, np.ndarray] | None = None,
     evals: EvalSets = NO_EVALS,
     run: Runner = serial,
+    begun: Beginning | None = None,
 ) -> Start:
     """What a fit knows before its first tree; `kept` are raw predictions that it goes on from.
 
     A model of rows that have an offset begins with it, and with no constant. With `evals` these
-    rows are scored on the threads of `run`, and all rows of the table are grown from.
+    rows are scored on the threads of `run`, and all rows of the table are grown from. `begun` is
+    known where rows are elsewhere.
 
     kept : float64 (n_values,), and (n_values, n_rows)
         Before the first tree of all, and by the trees that are there.
     """
-    loss, of_loss, book, train = sides.loss, sides.y, given.book, sides.train
+    begun = _begin(model, given, target, sides) if begun is None else begun
+    loss, initial, raw = begun.loss, begun.initial, begun.raw
+    if kept is not None:
+        initial, raw = kept
+    rows = BoostedRows(given.coded, sides.y, begun.units, target.weight_unit, begun.chosen, raw)
+    growing = Growing(
+        loss,
+        initial,
+        _rules(model, given, target),
+        float(model.learning_rate),
+        int(model.max_iter),
+        subsample=float(model.subsample),
+        seed=given.seed,
+    )
+    learned = {
+        **model._learned_of(given.book, target),
+        "n_trees_per_iteration_": len(initial),
+        "codebook_": given.book,
+        "_initial": initial,
+        "_fit_loss": loss,
+        "_fit_seed": given.seed,
+    }
+    if begun.has_offset:
+        learned["_has_offset"] = True
+    watch = None
+    if sides.held is not None or evals is not NO_EVALS:
+        watch = _watch(model, learned, given, target, sides, evals, run)
+    learned["do_early_stopping_"] = watch is not None and watch.decides
+    return Start(learned, rows, growing, watch, given.offset, begun)
+
+
+def _begin(model: BaseBoosting, given: CodedTable, target: Target, sides: Sides) -> Beginning:
+    """Where a fit of these rows begins."""
+    loss, of_loss, train = sides.loss, sides.y, sides.train
     chosen = None if isinstance(train, slice) else train.astype(np.uint32)
     units, weight, held = units_of(target), None, None
     is_here = isinstance(given.coded, CodedMatrix)
@@ -161,40 +237,14 @@ def start_of(
     raw, offset = None, given.offset
     if offset is not None:
         initial, raw = np.zeros(len(initial)), np.ascontiguousarray(offset.T)
-        _check_begin(loss, y, offset[train])
+        check_begin(loss, y, offset[train])
     if loss.beyond is not None:
         begin = initial[0] if offset is None else offset[train, 0]
         loss = loss.with_width(y, begin, None if units is None else units[train])
-    if kept is not None:
-        initial, raw = kept
-    rows = BoostedRows(given.coded, of_loss, units, target.weight_unit, chosen, raw)
-    growing = Growing(
-        loss,
-        initial,
-        _rules(model, given, target),
-        float(model.learning_rate),
-        int(model.max_iter),
-        subsample=float(model.subsample),
-        seed=given.seed,
-    )
-    learned = {
-        **model._learned_of(book, target),
-        "n_trees_per_iteration_": len(initial),
-        "codebook_": book,
-        "_initial": initial,
-        "_fit_loss": loss,
-        "_fit_seed": given.seed,
-    }
-    if offset is not None:
-        learned["_has_offset"] = True
-    watch = None
-    if sides.held is not None or evals is not NO_EVALS:
-        watch = _watch(model, learned, given, target, sides, evals, run)
-    learned["do_early_stopping_"] = watch is not None and watch.decides
-    return Start(learned, rows, growing, watch, offset, held)
+    return Beginning(loss, initial, units, chosen, raw, held, offset is not None)
 
 
-def _check_begin(loss: Loss | OwnLoss, y: np.ndarray, offset: np.ndarray) -> None:
+def check_begin(loss: Loss | OwnLoss, y: np.ndarray, offset: np.ndarray) -> None:
     """Refuse (ValueError) raw predictions whose loss is not finite; derivatives were not, too."""
     if isinstance(loss, OwnLoss):
         return  # whose derivatives are checked
@@ -208,7 +258,9 @@ def _check_begin(loss: Loss | OwnLoss, y: np.ndarray, offset: np.ndarray) -> Non
 
 
 def _held(given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarray | slice) -> Held:
-    """The rows that are scored."""
+    """The rows that are scored; of those elsewhere nothing is known here."""
+    if isinstance(target, SpreadTarget):
+        return Held(given.X, of_loss, of_loss, of_loss, None)
     units = units_of(target)
     weight = None if units is None else units[rows] * target.weight_unit
     numbers = np.arange(target.n_rows)[rows]

@@ -30,10 +30,12 @@ also its end by early stopping, after which no more trees are added.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import repeat
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +45,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples
 
 from dtrees._other_words import refuse_other_scorers
+from dtrees._random import HELD_OUT, keyed_sample
 from dtrees.callbacks import BoostingFit, Callback, told
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
@@ -92,25 +95,71 @@ def split(
     `counted` are numbers of rows. `labels` are those of classes, whose shares are kept; None:
     numbers. ValueError: a side would have no row, or a class no row on one of them.
     """
-    from sklearn.model_selection import train_test_split
+    totals = counts_of_labels(labels, len(counted))
+    sizes = sizes_held(totals, labels is not None, validation_fraction)
+    held = drawn_held(len(counted), labels, np.zeros_like(totals), totals, sizes, seed)
+    return counted[~held], counted[held]
 
-    if labels is not None and 1 in np.bincount(labels):
+
+def counts_of_labels(labels: np.ndarray | None, n_rows: int, n_classes: int = 0) -> np.ndarray:
+    """Rows of each class, int64 (n_classes,); without labels, of all rows: (1,)."""
+    if labels is None:
+        return np.array([n_rows])
+    return np.bincount(labels, minlength=n_classes)
+
+
+def sizes_held(totals: np.ndarray, are_classes: bool, validation_fraction: Any) -> np.ndarray:
+    """Rows that are held out of those of each class, int64 (n_classes,); ValueError as `split`.
+
+    Of the rows of all classes they are the share, rounded up. Those of a class are its share
+    rounded down, and one more where most was cut off.
+    """
+    if are_classes and 1 in totals:
         raise ValueError(
             "Early stopping holds out a share of each class, and a class has one row of positive "
             "weight only. Leave the row out, give X_val and y_val, or set early_stopping=False "
             "(--no-early-stopping)."
         )
-    try:
-        train, held = train_test_split(
-            counted, test_size=validation_fraction, stratify=labels, random_state=seed
-        )
-    except ValueError as error:
+    n_rows, n_present = int(totals.sum()), int(np.count_nonzero(totals))
+    is_number = isinstance(validation_fraction, Integral)
+    n_held = int(validation_fraction) if is_number else math.ceil(validation_fraction * n_rows)
+    if min(n_held, n_rows - n_held) < n_present:
+        of = f" of {n_present} classes" if are_classes else ""
         raise ValueError(
             f"Early stopping cannot hold out validation_fraction={validation_fraction!r} of "
-            f"{len(counted)} rows of positive weight: {error} Give another validation_fraction, or "
-            "X_val and y_val, or set early_stopping=False (--no-early-stopping)."
-        ) from error
-    return np.sort(train), np.sort(held)
+            f"{n_rows} rows of positive weight: {n_held} would be held out and {n_rows - n_held} "
+            f"grown from, and both sides need rows{of}. Give another validation_fraction, or X_val "
+            "and y_val, or set early_stopping=False (--no-early-stopping)."
+        )
+    sizes = n_held * totals // n_rows
+    cut_off = n_held * totals - sizes * n_rows
+    sizes[np.argsort(-cut_off, kind="stable")[: n_held - int(sizes.sum())]] += 1
+    return sizes
+
+
+def drawn_held(
+    n_rows: int,
+    labels: np.ndarray | None,
+    before: np.ndarray,
+    totals: np.ndarray,
+    sizes: np.ndarray,
+    seed: int,
+) -> np.ndarray:
+    """Which rows are held out, bool (n_rows,); each draws for itself, by its rank in its class.
+
+    before, totals, sizes : int64 (n_classes,)
+        Rows of each class that stand before these, that there are, and that are held out.
+    """
+    held = np.zeros(n_rows, dtype=bool)
+    order = np.arange(n_rows) if labels is None else np.argsort(labels, kind="stable")
+    first = 0
+    for number, n in enumerate(counts_of_labels(labels, n_rows).tolist()):
+        start, own = int(before[number]), order[first : first + n]
+        ranks = np.arange(start, start + n, dtype=np.uint64)
+        about = int(totals[number]), int(sizes[number])
+        held[own] = keyed_sample(seed, HELD_OUT, number, ranks, *about)
+        first += n
+    return held
 
 
 OF_PREDICTIONS = (
@@ -189,7 +238,17 @@ class ScoredElsewhere(ScoredRows):
         """Take the next scores, which may be told, or are those of `raw`."""
         for name, measure in self.measures.items():
             scores, told = self.scores[name], self.told.get(name, ())
-            scores.append(told[len(scores)] if len(scores) < len(told) else measure(raw, trees))
+            if len(scores) < len(told):
+                scores.append(told[len(scores)])
+            elif not (isinstance(measure, ByLoss) and len(measure.y) == 0):  # rows are here
+                scores.append(measure(raw, trees))
+
+    def hear(self, told: Mapping[str, Sequence[float]]) -> None:
+        """Take all scores so far, the first of which may not be known."""
+        self.told = told
+        for name, scores in self.scores.items():
+            if not scores:
+                scores += told.get(name, ())[:1]
 
     def elsewhere(self) -> dict[str, tuple[Any, list[float]]]:
         """Measures for those who have the rows, and scores but for the last one."""
@@ -302,7 +361,7 @@ class Watch:
         """Take what those tell who score rows elsewhere."""
         for each in self.sets:
             if isinstance(each, ScoredElsewhere):
-                each.told = told.get(each.name, {})
+                each.hear(told.get(each.name, {}))
 
     def elsewhere(self) -> SpreadScores | None:
         """How rows are scored that are not here; None: there are none."""

@@ -60,6 +60,7 @@ from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, OwnLoss, initial_o
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, LEARNS_COLUMNS, MOST, BaseModel
+from dtrees.estimators.boosted_elsewhere import begin_elsewhere
 from dtrees.estimators.boosted_start import NO_EVALS, CodedTable, Start, sides_of, start_of
 from dtrees.estimators.boosted_stopping import (
     Curves,
@@ -72,7 +73,7 @@ from dtrees.estimators.boosted_stopping import (
 )
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.eval_sets import EvalSets
-from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.fit_plan import FitPlan, RowsElsewhere
 from dtrees.estimators.fitted_sets import model_of_trees
 from dtrees.estimators.prediction import BoostedPredictor, offsets_of
 from dtrees.estimators.resume import (
@@ -98,6 +99,7 @@ from dtrees.parallel import (
     LocalRunner,
     SpreadModel,
     admitted,
+    admitted_where_they_are,
     boost_partitioned,
     computed,
     is_lazy,
@@ -354,16 +356,26 @@ class BaseBoosting(BaseModel):
         folder = None if checkpoint is None else Checkpoint(checkpoint)
         plan, run = FitPlan(self), threaded(self.n_jobs)
         of_rows = {"y": y, "sample_weight": sample_weight, "init_score": init_score}
-        X, y, sample_weight, init_score = admitted(X, of_rows, stats)
-        table, values = plan.read(X, y)
-        target = self._encode_target(values, sample_weight)
+        admit = partial(admitted)
+        if there is None and evals.may_be_elsewhere(self):
+            admit = partial(admitted_where_they_are, regime=self.regime, regimes=REGIMES[1:])
+        X, y, sample_weight, init_score = admit(X, of_rows, stats)
         is_new = there is None and unfinished is None
         seed = seed_of(self, folder) if is_new else self._fit_seed
-        offset = None
-        if init_score is not None:
-            n_classes = 1 if target.classes is None else target.n_classes
-            offset = offsets_of(init_score, target.n_rows, n_classes if n_classes > 2 else 1)
-        sides = sides_of(self, values, target, seed, len(evals.sets) > 0)
+        table, values, offset, begun, is_shown = X, y, None, None, len(evals.sets) > 0
+        target: Target
+        if is_lazy(y):
+            columns = {"y": y, "sample_weight": sample_weight, "init_score": init_score}
+            sample_weight = RowsElsewhere.of(self, X, columns, stats)
+            target = sample_weight.target
+            sides, begun = begin_elsewhere(self, sample_weight, seed, is_shown, stats)
+        else:
+            table, values = plan.read(X, y)
+            target = self._encode_target(values, sample_weight)
+            if init_score is not None:
+                n_classes = 1 if target.classes is None else target.n_classes
+                offset = offsets_of(init_score, target.n_rows, n_classes if n_classes > 2 else 1)
+            sides = sides_of(self, values, target, seed, is_shown)
         with stats.phase("coding"):
             book, coded = plan.code(table, seed, run, stats, sample_weight)
         here = coded if isinstance(coded, CodedMatrix) else None
@@ -374,13 +386,13 @@ class BaseBoosting(BaseModel):
         if there is not None:
             kept = kept_predictions(self, book, classes, table, offset, run)
         given = CodedTable(X, values, book, coded, seed, offset)
-        start = start_of(self, given, target, sides, kept, evals, run)
+        start = start_of(self, given, target, sides, kept, evals, run, begun)
         del sides  # eight bytes a row
         if there is not None:
             start = going_on(self, start, table, run)
         kept_trees = [] if there is None else list(there.trees)
         codes = book, coded if here is None else here, target, seed
-        begin = {"chosen": start.rows.chosen, "raw": start.rows.raw, "kept": len(kept_trees)}
+        begin = {**start.facts, "kept": len(kept_trees)}
         facts = partial(facts_of, self, codes, start=begin)
         saved = saved_trees(folder, facts, codes, stats, unfinished, kept_trees)
         earlier = [] if saved is None else saved.trees()[0][len(kept_trees) :]
@@ -469,8 +481,8 @@ class BaseBoosting(BaseModel):
         scores = None if watch is None else watch.elsewhere()
         coded: Any = rows.coded
         thresholds = start.learned["codebook_"].thresholds
-        about = start.growing, thresholds, start.held, scores
-        model = SpreadModel(coded, rows, *about, heard.earlier)
+        about = start.growing, thresholds, start.begun.held, scores
+        model = SpreadModel(coded, rows, *about, heard.earlier, start.begun.elsewhere)
         there = heard.earlier
         if scores is None and len(heard.fit.numbers) == 0:
             heard.replay(there)

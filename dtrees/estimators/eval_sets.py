@@ -128,6 +128,17 @@ class EvalSets:
     training: str | None = None
     metrics: Mapping[str, Any] = field(default_factory=dict)
 
+    def may_be_elsewhere(self, model: BaseBoosting) -> bool:
+        """Whether rows of the fit may be where nobody asks them but for sums.
+
+        Losses of the user's begin with all rows; and scorers but the loss have predictions of all.
+        """
+        measures = [model.scoring, *self.metrics.values()]
+        is_scored = self.training is not None
+        is_scored |= not self.sets and model.early_stopping is not False
+        by_loss = all(isinstance(each, str) and each == "loss" for each in measures)
+        return isinstance(model.loss, str) and (by_loss or not is_scored)
+
     @classmethod
     def of(
         cls,

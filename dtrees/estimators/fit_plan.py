@@ -344,6 +344,8 @@ class RowsElsewhere:
     target : SpreadTarget
     cuts : tuple of int, or None
         As `units_of_cuts` says.
+    counts : list of int64 (n_classes,)
+        `TargetUnits.counts` of each part, for boosted models.
     """
 
     columns: RowColumns
@@ -351,6 +353,7 @@ class RowsElsewhere:
     units: TargetUnits
     target: SpreadTarget
     cuts: tuple[int, int, int] | None
+    counts: list[np.ndarray]
 
     @classmethod
     def of(
@@ -369,7 +372,8 @@ class RowsElsewhere:
             units = estimator._units(ask)
             each = partial(own.each, partial(_target_of_rows, read, units), "target-of-part")
             cuts = units_of_cuts(ask) if estimator.max_bins is not None else None
-            return units, units.elsewhere(ask, each), cuts
+            counts = ask(units.counts) if estimator._adds_steps else []
+            return units, units.elsewhere(ask, each), cuts, counts
 
         return cls(own, read, *own.asked(read, work, stats))
 

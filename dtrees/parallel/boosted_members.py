@@ -106,6 +106,8 @@ class SpreadModel:
     scores : Scores or None
     trees : sequence of Tree
         Those of the first iterations, which are there.
+    elsewhere : callable or None
+        Arrays of each partition by kind, where `rows` are not here: tasks of Dask, made anew.
     """
 
     parts: CodedPartitions | None
@@ -115,6 +117,7 @@ class SpreadModel:
     held: np.ndarray | None = None
     scores: Scores | None = None
     trees: Sequence[Tree] = ()
+    elsewhere: Callable[[], list[Any]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +171,13 @@ def make_boosted_rows(
     return StoredBoostedRows(rows.start, rows.stop - rows.start, arrays)
 
 
+def join_boosted_rows(rows: slice, parts: Sequence[dict[str, np.ndarray]]) -> StoredBoostedRows:
+    """The rest of a block, from that of partitions."""
+    return make_boosted_rows(
+        rows, list(parts[0]), [[part[name] for part in parts] for name in parts[0]]
+    )
+
+
 # -------------------------------------------------------------------------------------------------
 # members
 
@@ -204,6 +214,7 @@ class MemberState:
             for name in blocks[0].arrays
         }
         numbers = [np.arange(block.n_rows) + block.first_row for block in blocks]
+        models = [(names or dict(zip(arrays, arrays, strict=True)), *own) for names, *own in models]
         takes_codes = len(codes) > 1 == len(models) and "held" not in models[0][0]
         how = {
             "takes_codes": takes_codes and coded.u8.nbytes >= TAKEN_BYTES,
@@ -375,9 +386,10 @@ class BlocksOfMembers(PlacedBlocks):
         parts: CodedPartitions,
         kept: KeptTable,
     ) -> None:
-        super().__init__(tasks, parts, kept, None)
+        there = models[0].elsewhere  # of one model
+        super().__init__(tasks, parts, kept, there)
         self._models = models
-        self._arrays, self._names = arrays_of(models)
+        self._arrays, self._names = ({}, [{}]) if there is not None else arrays_of(models)
         self._trees = [list(model.trees) for model in models]
         self._is_alone = parts.regime == "replicated"
         self._alone = ""  # the worker that has all blocks then
@@ -403,6 +415,9 @@ class BlocksOfMembers(PlacedBlocks):
 
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
         """What the models know of the rows of a block."""
+        if self._each is not None:
+            made = rows, self._rows_there(rows)
+            return Call("boosted-rows", join_boosted_rows, made, workers)
         sent = [self._sent_rows(values, rows) for values in self._arrays.values()]
         return Call("boosted-rows", make_boosted_rows, (rows, list(self._arrays), sent), workers)
 

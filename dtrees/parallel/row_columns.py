@@ -17,7 +17,7 @@ It does not matter how these columns are cut. One that is in memory here is sent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -48,22 +48,27 @@ T = TypeVar("T")
 
 
 def admitted_where_they_are(
-    X: Any, columns: Mapping[str, Any], stats: FitStatistics, regime: str | None
+    X: Any,
+    columns: Mapping[str, Any],
+    stats: FitStatistics,
+    regime: str | None,
+    regimes: Collection[str] = ("partitioned",),
 ) -> tuple[Any, ...]:
     """As `admitted`; but collections stay what they are where the codes of `X` may stay, too.
 
-    `regime` is what the estimator asks for. The first of the columns is a target: where that is in
-    memory, so are the others.
+    `regime` is what the estimator asks for, and `regimes` are those in which codes stay. The first
+    of the columns is a target: where that is in memory, so are the others.
     """
     y = next(iter(columns.values()))
     lazy = [value for value in columns.values() if is_lazy(value)]
     are_columns = all(
         getattr(each, "ndim", None) in (1, 2) and not isinstance(each, Delayed) for each in lazy
     )
-    if not (is_lazy(X) and is_lazy(y) and are_columns and y.ndim == 1 and _may_stay(X, regime)):
+    may_stay = partial(_may_stay, regime=regime, regimes=regimes)
+    if not (is_lazy(X) and is_lazy(y) and are_columns and y.ndim == 1 and may_stay(X)):
         return admitted(X, columns, stats)
     (table,) = admitted(X, {}, stats)
-    if _may_stay(table.collection, regime, CODE_BYTES * table.n_rows * table.n_columns):
+    if may_stay(table.collection, CODE_BYTES * table.n_rows * table.n_columns):
         check_lengths(table.n_rows, columns)
         return (
             table,
@@ -72,14 +77,16 @@ def admitted_where_they_are(
     return (table, *admitted(None, columns, stats)[1:])
 
 
-def _may_stay(X: Any, regime: str | None, n_bytes: int = 2**62) -> bool:
+def _may_stay(
+    X: Any, n_bytes: int = 2**62, *, regime: str | None, regimes: Collection[str]
+) -> bool:
     """Whether codes of so many bytes stay on the workers of a cluster."""
     _, client = scheduler_of([X])
     if client is None:
         return False
     room = min(filter(None, limits_of(client).values()), default=None)
     choice = choose_regime(regime, n_bytes=n_bytes, room=room)
-    return choice.regime == "partitioned" and choice.on_cluster
+    return choice.regime in regimes and choice.on_cluster
 
 
 Pieces = list[tuple[Any, int, int]]  # parts of a column, of each the first row and the last one
@@ -140,23 +147,28 @@ class RowColumns:
             cuts.append(_cut(parts, np.cumsum(lengths), rows))
         return cls(table, list(map(list, zip(*cuts, strict=True))), [first for first, _ in rows])
 
-    def each(self, function: Callable[..., Any], name: str) -> list[Any]:
+    def each(
+        self, function: Callable[..., Any], name: str, more: Sequence[Any] | None = None
+    ) -> list[Any]:
         """What a function makes of the columns of each partition, and the number of its first row.
 
-        Tasks of Dask, made anew with each call; None in place of a column that there is not.
+        Tasks of Dask, made anew with each call; None in place of a column that there is not. Those
+        of partitions get one `more` argument each, if there are such.
         """
         make = dask.delayed(partial(_of_pieces, function), pure=False)
         key = f"{name}-{uuid4().hex}"
-        pairs = zip(self.pieces, self.firsts, strict=True)
-        return [make(*pair, dask_key_name=(key, i)) for i, pair in enumerate(pairs)]
+        given = [self.pieces, self.firsts, *([] if more is None else [more])]
+        rows = zip(*given, strict=True)
+        return [make(*own, dask_key_name=(key, i)) for i, own in enumerate(rows)]
 
     def asked(
         self,
         function: Callable[..., Any],
         work: Callable[[Callable[..., list[Any]]], T],
         stats: FitStatistics,
+        more: Sequence[Any] | None = None,
     ) -> T:
-        """Do work that asks parts, which are what a function makes of the columns.
+        """Do work that asks parts, which are what a function makes of the columns, as `each`.
 
         `work` gets a function of a function of a part, and of its other arguments: what that says
         of each part, which is small. Raises what tasks raise, and ClusterError as
@@ -164,7 +176,7 @@ class RowColumns:
         """
 
         def in_session(executor: Executor) -> T:
-            held = executor.hold(self.each(function, "rows-of-part"))
+            held = executor.hold(self.each(function, "rows-of-part", more))
             args = [executor.as_argument(each) for each in held]
 
             def ask(call: Callable[..., Any], *arguments: Any) -> list[Any]:
@@ -198,8 +210,8 @@ def _cut(parts: Sequence[Any], ends: np.ndarray, rows: Sequence[tuple[int, int]]
     return found
 
 
-def _of_pieces(function: Callable[..., Any], columns: Sequence[Pieces], first_row: int) -> Any:
-    return function(*map(_joined, columns), first_row)
+def _of_pieces(function: Callable[..., Any], columns: Sequence[Pieces], *others: Any) -> Any:
+    return function(*map(_joined, columns), *others)
 
 
 def _joined(pieces: Pieces) -> Any:

@@ -1,6 +1,7 @@
 """A fit ends when its score does not get better; the model is the beginning of the whole one."""
 
 import logging
+import math
 import pickle
 import threading
 
@@ -22,7 +23,13 @@ from sklearn.preprocessing import StandardScaler
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import BoostingFit, Callback
-from dtrees.estimators.boosted_stopping import best_iteration, has_stopped, split
+from dtrees.estimators.boosted_stopping import (
+    best_iteration,
+    drawn_held,
+    has_stopped,
+    sizes_held,
+    split,
+)
 from dtrees.export import load, save
 from dtrees.inspection import export_text
 from dtrees.model_selection import cross_validate
@@ -66,7 +73,27 @@ def test_sides_part_the_rows_and_keep_shares():
     assert sorted([*train, *held]) == counted.tolist()
     assert np.ptp(np.bincount(labels[np.isin(counted, held)])) <= 1
     wanted = train_test_split(counted, test_size=0.25, stratify=labels, random_state=7)[1]
-    assert held.tolist() == sorted(wanted)
+    assert len(held) == len(wanted)
+    other = split(counted, labels, 0.25, 8)[1]
+    assert 0 < len(np.intersect1d(held, other)) < len(held)
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=20, max_size=60), st.floats(0.2, 0.7), st.integers(0, 99)
+)
+def test_rows_draw_for_themselves_whether_they_are_held_out(labels, share, seed):
+    """Wherever the table is cut: who knows how many rows of its class stand before."""
+    labels = np.array([*labels, 0, 0, 1, 1, 2, 2, 3, 3])
+    _, held = split(np.arange(len(labels)), labels, share, seed)
+    totals = np.bincount(labels, minlength=4)
+    sizes = sizes_held(totals, True, share)
+    assert sizes.sum() == math.ceil(share * len(labels))
+    assert (abs(sizes - share * totals) < 1.5).all()
+    at = seed % len(labels)
+    before = np.bincount(labels[:at], minlength=4)
+    parts = (labels[:at], np.zeros(4, dtype=int)), (labels[at:], before)
+    of_parts = [drawn_held(len(own), own, first, totals, sizes, seed) for own, first in parts]
+    assert np.flatnonzero(np.concatenate(of_parts)).tolist() == held.tolist()
 
 
 @pytest.mark.parametrize(
@@ -289,7 +316,7 @@ class TestErrors:
             ({"n_iter_no_change": 0}, "'n_iter_no_change' parameter"),
             ({"tol": -1.0}, "'tol' parameter"),
             ({"scoring": "no_such_score"}, "no_such_score"),
-            ({"validation_fraction": 400}, "test_size"),
+            ({"validation_fraction": 400}, "400 would be held out and 0 grown from"),
         ],
     )
     def test_parameters(self, parameters, message):

@@ -12,8 +12,11 @@ from distributed import Client
 from dtrees import (
     DecisionTreeClassifier,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    losses,
 )
 from dtrees.coding.target import GivenRows, Target, TargetUnits
 from tests.parallel.clusters import connect, digest, ours
@@ -224,6 +227,122 @@ class TestErrors:
         assert ours(two) == []
 
 
+BOOSTED = {
+    "classes": (GradientBoostingClassifier, {}),
+    "words": (GradientBoostingClassifier, {"class_weight": "balanced", "early_stopping": True}),
+    "flags": (GradientBoostingClassifier, {"early_stopping": True, "validation_fraction": 0.3}),
+    "numbers": (GradientBoostingRegressor, {"early_stopping": True, "n_iter_no_change": 2}),
+    "medians": (GradientBoostingRegressor, {"loss": "absolute_error", "early_stopping": True}),
+    "quantiles": (GradientBoostingRegressor, {"loss": "quantile", "quantile": 0.25}),
+    "widths": (GradientBoostingRegressor, {"loss": "huber", "early_stopping": True}),
+    "positive": (GradientBoostingRegressor, {"loss": "gamma", "subsample": 0.6}),
+    "all": (GradientBoostingRegressor, {"early_stopping": True, "validation_fraction": None}),
+}
+
+
+def boosted_of(name, **parameters):
+    kind, how = BOOSTED[name]
+    y = TARGETS.get(name, NUMBERS)
+    y = np.abs(y) + 0.1 if name == "positive" else y
+    how = {"early_stopping": False, "max_bins": 32, **how, **parameters}
+    return kind(max_iter=5, random_state=1, min_samples_leaf=5, **how), y
+
+
+class TestBoosting:
+    @pytest.mark.parametrize(
+        ("cut", "weight"),
+        [("alike", "none"), ("others", "fractions"), ("one", "whole"), ("uneven", "far apart")],
+    )
+    @pytest.mark.parametrize("name", BOOSTED)
+    def test_is_that_of_the_table_in_memory(self, name, cut, weight, two):
+        alone, y = boosted_of(name)
+        alone.fit(X, y, WEIGHTS[weight])
+        spread, _ = boosted_of(name, regime="partitioned")
+        with two.as_current():
+            spread.fit(table(), lazy(y, cut), lazy(WEIGHTS[weight]))
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+        assert spread._initial.tolist() == alone._initial.tolist()
+        assert spread.validation_score_.tolist() == alone.validation_score_.tolist()
+        assert spread.train_score_.tolist() == alone.train_score_.tolist()
+        assert ours(two) == []
+
+    @pytest.mark.parametrize("name", ["classes", "numbers", "widths"])
+    def test_of_rows_that_begin_with_raw_predictions(self, name, two):
+        alone, y = boosted_of(name)
+        start = RNG.normal(size=(N, 4) if name == "classes" else N)
+        alone.fit(X, y, init_score=start)
+        spread, _ = boosted_of(name, regime="partitioned")
+        chunks = (77, 2) if name == "classes" else 77
+        with two.as_current():
+            spread.fit(table(), lazy(y), init_score=da.from_array(start, chunks=chunks))
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+
+    @pytest.mark.parametrize("regime", ["replicated", None])
+    def test_on_one_worker(self, regime, two):
+        alone, y = boosted_of("numbers")
+        alone.fit(X, y)
+        spread, _ = boosted_of("numbers", regime=regime)
+        with two.as_current():
+            spread.fit(table(), lazy(y))
+        assert spread.fit_report_["regime"] == "replicated"
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+        assert spread.validation_score_.tolist() == alone.validation_score_.tolist()
+
+    @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
+    def test_scores_of_the_training_rows_and_others(self, regime, two):
+        fitted = []
+        for where in ("local", regime):
+            model, y = boosted_of("numbers", regime=where)
+            rows, target = (X, y) if where == "local" else (table(), lazy(y))
+            with two.as_current():
+                sets = [(rows, target), (X[:100], y[:100])]
+                fitted.append(model.fit(rows, target, eval_set=sets))
+        assert fitted[0].evals_result_ == fitted[1].evals_result_
+        assert digest(fitted[0].forest_.trees) == digest(fitted[1].forest_.trees)
+
+    def test_other_scorers_and_losses_have_all_rows(self, two):
+        class Squares(losses.Loss):
+            def gradient_and_hessian(self, y, raw):
+                return raw - y, np.ones_like(y)
+
+            def of_rows(self, y, raw):
+                return (raw - y) ** 2 / 2
+
+            def initial(self, y, weight):
+                return float(y.mean())
+
+        ways = {"loss": Squares()}, {"scoring": "r2", "regime": "replicated"}
+        for how in ways:
+            alone, y = boosted_of("numbers", **{**how, "regime": "local"})
+            alone.fit(X, y)
+            spread, _ = boosted_of("numbers", **{"regime": "partitioned", **how})
+            with two.as_current():
+                spread.fit(table(), lazy(y))
+            assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+
+    def test_goes_on_from_a_checkpoint_of_another_regime(self, two, tmp_path):
+        spread, y = boosted_of("numbers", regime="partitioned")
+        with two.as_current():
+            spread.fit(table(), lazy(y), lazy(WEIGHTS["whole"]), checkpoint=tmp_path)
+        alone, _ = boosted_of("numbers")
+        alone.fit(X, y, WEIGHTS["whole"], checkpoint=tmp_path)
+        assert digest(alone.forest_.trees) == digest(spread.forest_.trees)
+
+    @pytest.mark.parametrize(
+        ("name", "y", "words"),
+        [
+            ("positive", NUMBERS, "The least is"),
+            ("numbers", np.r_[NUMBERS[:-1], np.inf], r"infinity.*\(row 899\)"),
+            ("words", np.r_[TARGETS["words"][:-1], ["e"]], "a class has one row"),
+        ],
+    )
+    def test_errors_are_those_of_arrays(self, name, y, words, two):
+        model, _ = boosted_of(name, regime="partitioned")
+        with two.as_current(), pytest.raises(ValueError, match=words):
+            model.fit(table(), lazy(y))
+        assert ours(two) == []
+
+
 def block(kind, n_rows, block_info=None):
     """Some rows of a large table: what they hold depends on their numbers only."""
     first = n_rows * block_info[None]["chunk-location"][0]
@@ -253,6 +372,12 @@ LARGE = {
     "forest of classes": lambda n: RandomForestClassifier(
         2, max_depth=3, random_state=0, max_bins=64, regime="partitioned"
     ).fit(large("X", n), large("classes", n), large("weights", n)),
+    "boosting of classes": lambda n: GradientBoostingClassifier(
+        max_iter=2, max_leaf_nodes=4, early_stopping=True, random_state=0, regime="partitioned"
+    ).fit(large("X", n), large("classes", n), large("weights", n)),
+    "boosting of numbers": lambda n: GradientBoostingRegressor(
+        "absolute_error", max_iter=2, max_leaf_nodes=4, random_state=0, regime="partitioned"
+    ).fit(large("X", n), large("numbers", n), init_score=large("weights", n)),
     "forest of numbers": lambda n: RandomForestRegressor(
         2, max_depth=3, random_state=0, max_bins=64, regime="partitioned"
     ).fit(large("X", n), large("numbers", n), large("weights", n)),
@@ -263,6 +388,7 @@ LARGE = {
     ("name", "n_rows"),
     [
         ("forest of classes", 10**6),
+        ("boosting of classes", 10**6),
         *(pytest.param(name, 10**7, marks=pytest.mark.long) for name in LARGE),
     ],
 )

@@ -97,14 +97,20 @@ class Loss:
         members: Members | None = None,
     ) -> Loss:
         """A copy of Huber's loss with the width of residuals; weight : int64 (n_rows,) or None."""
-        assert self.beyond is not None
         above = np.abs(y - raw)
-        (width,) = quantiles([above], [weight], self.beyond, members)
-        if width == 0:
-            own = above > 0  # those at the prediction do not say, or no row would have a slope
-            of_own = None if weight is None else weight[own]
-            (width,) = quantiles([above[own]], [of_own], self.beyond, members)
-        return replace(self, width=float(width))
+
+        def quantile(only_beyond: bool) -> float:
+            own = above > 0 if only_beyond else slice(None)
+            weights = None if weight is None else weight[own]
+            assert self.beyond is not None
+            return float(quantiles([above[own]], [weights], self.beyond, members)[0])
+
+        return self.with_quantile(quantile)
+
+    def with_quantile(self, quantile: Callable[[bool], float]) -> Loss:
+        """The same by the quantile of absolute residuals; True: of those that are not zero."""
+        # those at the prediction do not say, or no row would have a slope
+        return replace(self, width=quantile(False) or quantile(True))
 
     def steps(
         self,
@@ -344,23 +350,49 @@ def _quantiles_of_all(
     level: float,
     members: Members,
 ) -> np.ndarray:
-    """Quantiles of values that members have some of each: found byte by byte, all groups together.
+    """Quantiles of values that members have some of each."""
+    keys = [ordered(own) for own in values]
+
+    def count(found: np.ndarray, byte: int) -> np.ndarray:
+        counts = counts_of_bytes(keys, weights, found, byte)
+        members.sum(counts.reshape(-1))
+        return counts
+
+    def above(found: np.ndarray) -> np.ndarray:
+        least = least_above(values, keys, found)
+        members.largest(least)
+        return least
+
+    return quantiles_by_bytes(len(values), level, count, above)
+
+
+def quantiles_by_bytes(
+    n_groups: int,
+    level: float,
+    count: Callable[[np.ndarray, int], np.ndarray],
+    above: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Quantiles of values in several places: found byte by byte, all groups together.
 
     A float64 is an integer of eight bytes in the same order. Of values that begin like the
-    quantile, members add up the weights by the next byte: a histogram of 256 numbers.
+    quantile, weights are added up by the next byte: a histogram of 256 numbers.
+
+    Parameters
+    ----------
+    n_groups : int
+    level : float
+        As for `quantiles`.
+    count : callable
+        The sum of all `counts_of_bytes`.
+    above : callable
+        The largest of all `least_above`.
     """
-    keys = [_ordered(own) for own in values]
-    groups = np.arange(len(keys))
-    found = np.zeros(len(keys), dtype=np.uint64)
-    before = np.zeros(len(keys), dtype=np.int64)  # weight of values that begin with less
-    wanted = np.zeros(len(keys))
+    groups = np.arange(n_groups)
+    found = np.zeros(n_groups, dtype=np.uint64)
+    before = np.zeros(n_groups, dtype=np.int64)  # weight of values that begin with less
+    wanted = np.zeros(n_groups)
     for byte in range(7, -1, -1):
-        counts = np.zeros((len(keys), 256), dtype=np.int64)
-        for own, weight, beginning, to in zip(keys, weights, found, counts, strict=True):
-            begins = own >> BYTES[byte] >> BYTES[1] == beginning >> BYTES[byte] >> BYTES[1]
-            next_byte = (own[begins] >> BYTES[byte] & np.uint64(255)).astype(np.intp)
-            np.add.at(to, next_byte, 1 if weight is None else weight[begins])
-        members.sum(counts.reshape(-1))
+        counts = count(found, byte)
         if byte == 7:
             wanted = level * counts.sum(axis=1)
         up_to = before[:, np.newaxis] + np.cumsum(counts, axis=1)
@@ -368,19 +400,39 @@ def _quantiles_of_all(
         found |= which.astype(np.uint64) << BYTES[byte]
         before = up_to[groups, which] - counts[groups, which]
     middle = np.where(found >> SIGN, found ^ (ONE << SIGN), ~found).view(np.float64)
-    above = np.array(
-        [
-            -own[key > one].min(initial=math.inf)
-            for own, key, one in zip(values, keys, found, strict=True)
-        ]
-    )
-    members.largest(above)
-    is_between = (up_to[groups, which] == wanted) & np.isfinite(above)
-    middle = np.where(is_between, middle / 2 - above / 2, middle)
+    beyond = above(found)
+    is_between = (up_to[groups, which] == wanted) & np.isfinite(beyond)
+    middle = np.where(is_between, middle / 2 - beyond / 2, middle)
     return np.where(before + counts[groups, which] > 0, middle, 0.0)
 
 
-def _ordered(values: np.ndarray) -> np.ndarray:
+def counts_of_bytes(
+    keys: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray | None],
+    found: np.ndarray,
+    byte: int,
+) -> np.ndarray:
+    """Weight of the keys of groups that begin as is `found`, by the next byte; (n_groups, 256).
+
+    keys : list of uint64 (n_rows,), as `ordered`; found : uint64 (n_groups,)
+    """
+    counts = np.zeros((len(keys), 256), dtype=np.int64)
+    for own, weight, beginning, to in zip(keys, weights, found, counts, strict=True):
+        begins = own >> BYTES[byte] >> BYTES[1] == beginning >> BYTES[byte] >> BYTES[1]
+        next_byte = (own[begins] >> BYTES[byte] & np.uint64(255)).astype(np.intp)
+        np.add.at(to, next_byte, 1 if weight is None else weight[begins])
+    return counts
+
+
+def least_above(
+    values: Sequence[np.ndarray], keys: Sequence[np.ndarray], found: np.ndarray
+) -> np.ndarray:
+    """Minus the least value of each group beyond what is `found`; float64 (n_groups,)."""
+    of_groups = zip(values, keys, found, strict=True)
+    return np.array([-own[key > one].min(initial=math.inf) for own, key, one in of_groups])
+
+
+def ordered(values: np.ndarray) -> np.ndarray:
     """Integers in the order of float64 numbers, uint64."""
     bits = (values + 0.0).view(np.uint64)  # there is no negative zero
     return np.where(bits >> SIGN, ~bits, bits | (ONE << SIGN))
