@@ -4,10 +4,12 @@
                       └──▶ held-out rows ◀── walk, by their codes ──────────┘
                                └─ score ─▶ better within the last iterations? no: end
 
-Held-out rows walk down each new tree once. Their raw predictions are the bits that the model
-predicts. The iterations up to the best one are the model, as those that LightGBM, XGBoost and
-CatBoost predict with; all of them are with ``use_best_model=False``. The table is coded as a whole,
-so cut points depend on the values of held-out rows, but on nothing of their targets.
+Each row draws for itself, by the seed and its rank among the rows of its class, so the draw is the
+same wherever the table is cut. Held-out rows walk down each new tree once. Their raw predictions
+are the bits that the model predicts. The iterations up to the best one are the model, as those that
+LightGBM, XGBoost and CatBoost predict with; all of them are with ``use_best_model=False``. The
+table is coded as a whole, so cut points depend on the values of held-out rows, but on nothing of
+their targets.
 
 Or rows are given to be scored (`dtrees.estimators.eval_sets`): several sets, by several measures.
 The first measure of the first set may end the fit::

@@ -43,6 +43,7 @@ from dtrees.parallel.partitions import (
 from dtrees.parallel.regimes import choose_regime
 
 CODE_BYTES = 4  # of a cell, at most
+FEW_ROWS = 2**17  # whose columns are fetched: a megabyte each, and faster than many questions
 
 T = TypeVar("T")
 
@@ -68,7 +69,8 @@ def admitted_where_they_are(
     if not (is_lazy(X) and is_lazy(y) and are_columns and y.ndim == 1 and may_stay(X)):
         return admitted(X, columns, stats)
     (table,) = admitted(X, {}, stats)
-    if may_stay(table.collection, CODE_BYTES * table.n_rows * table.n_columns):
+    is_long = table.n_rows > FEW_ROWS
+    if is_long and may_stay(table.collection, CODE_BYTES * table.n_rows * table.n_columns):
         check_lengths(table.n_rows, columns)
         return (
             table,
@@ -177,13 +179,9 @@ class RowColumns:
 
         def in_session(executor: Executor) -> T:
             held = executor.hold(self.each(function, "rows-of-part", more))
-            args = [executor.as_argument(each) for each in held]
 
             def ask(call: Callable[..., Any], *arguments: Any) -> list[Any]:
-                say = dask.delayed(partial(_said, call, arguments), pure=False)
-                key = f"ask-rows-{uuid4().hex}"
-                tasks = [say(each, dask_key_name=(key, i)) for i, each in enumerate(args)]
-                return executor.fetch(executor.hold(tasks))
+                return executor.asked("ask-rows", held, partial(_said, call, arguments))
 
             with executor.span():
                 return work(ask)

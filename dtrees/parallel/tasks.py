@@ -607,6 +607,11 @@ class Tasks:
         self.wait(futures)
         return futures
 
+    def asked(self, name: str, held: Sequence[Any], function: Callable[[Any], T]) -> list[T]:
+        """What a function says of each result, where it is; small."""
+        found = dict(self.results([Call(name, function, (each,)) for each in held], together=True))
+        return [found[number] for number in range(len(held))]
+
     @contextmanager
     def span(self) -> Iterator[None]:
         """What is held together: the scheduler remembers each span, but not one inside another."""

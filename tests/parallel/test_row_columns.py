@@ -49,6 +49,12 @@ TARGETS = {
 CUTS = {"alike": 100, "others": 77, "one": N, "uneven": (0, 1, 299, 0, 600)}
 
 
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    """Columns of tables stay, however short they are."""
+    monkeypatch.setattr("dtrees.parallel.row_columns.FEW_ROWS", 0)
+
+
 @pytest.fixture(scope="module")
 def two():
     """A client of two workers in this process."""
