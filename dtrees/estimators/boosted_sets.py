@@ -241,7 +241,7 @@ def _grow_elsewhere(
             scores = None if start.watch is None else start.watch.elsewhere()
             there = [] if saved is None else saved.trees()[0]
             heard = Iterations(model, start, [], (), None, there, saved)
-            about = start.rows, start.growing, thresholds, start.held, scores
+            about = start.rows, start.growing, thresholds, start.begun.held, scores
             models.append(SpreadModel(coded, *about, heard.earlier))
             begun.append((fit, heard))
     if not models:
