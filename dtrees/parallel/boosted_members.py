@@ -23,7 +23,7 @@ import logging
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -59,7 +59,8 @@ from dtrees.parallel.placed_blocks import PlacedBlocks, share_out
 from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes, unpack
 from dtrees.parallel.tasks import Call, TaskRunner, Tasks
 from dtrees.parallel.threads import LocalRunner
-from dtrees.typing import Members
+from dtrees.parallel.together import OfModel, Together
+from dtrees.typing import Members, T
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -204,8 +205,12 @@ class MemberState:
 
     @classmethod
     def begin_all(
-        cls, members: Members | None, halves: Sequence[Any], models: Sequence[tuple[Any, ...]]
-    ) -> list[MemberState]:
+        cls,
+        members: Members | None,
+        together: Together | None,
+        halves: Sequence[Any],
+        models: Sequence[tuple[Any, ...]],
+    ) -> dict[int, MemberState]:
         """Those of several models, from the blocks of a worker; they have one table of codes."""
         codes, blocks = [half.coded for half in halves[::2]], halves[1::2]
         coded = codes[0] if len(codes) == 1 else CodedMatrix.stack(codes)
@@ -221,11 +226,13 @@ class MemberState:
             "is_part": members is not None,
         }
         lay_out = cache(partial(ColumnBlocks, coded, **how))  # once for all models
-        of_table = members, lay_out, coded, np.concatenate(numbers).astype(np.uint64)
-        return [
-            cls.begin(*of_table, {kind: arrays[name] for kind, name in names.items()}, *own)
-            for names, *own in models
-        ]
+        of_table = lay_out, coded, np.concatenate(numbers).astype(np.uint64)
+        works = {}
+        for number, (names, *own) in enumerate(models):
+            others = members if together is None else OfModel(together, number)
+            of_rows = {kind: arrays[name] for kind, name in names.items()}
+            works[number] = partial(cls.begin, others, *of_table, of_rows, *own)
+        return each_of(works, together)
 
     @classmethod
     def begin(
@@ -275,11 +282,16 @@ class MemberState:
         )
         return cls(rows, growing, thresholds, scored, members, lay_out)
 
-    def grow(self, n_iterations: int, cancelled: Callable[[], bool]) -> tuple[list[Tree], bool]:
-        """Grow some iterations; their trees, and whether the last one was the last of all."""
-        from distributed import get_worker
+    def columns(self, n_threads: int) -> ColumnBlocks:
+        """The codes, laid out for so many threads."""
+        least = 0 if self.members else self.growing.rules.min_samples_leaf
+        return self.lay_out(least, max(1, n_threads // len(self.growing.initial)))
 
-        run = LocalRunner(max(1, get_worker().state.nthreads))
+    def grow(
+        self, n_iterations: int, n_threads: int, cancelled: Callable[[], bool]
+    ) -> tuple[list[Tree], bool]:
+        """Grow some iterations; their trees, and whether the last one was the last of all."""
+        run = LocalRunner(n_threads)
         made: list[Tree] = []
         is_last = False
 
@@ -290,10 +302,8 @@ class MemberState:
 
         def grow() -> None:
             if self.booster is None:
-                least = 0 if self.members else self.growing.rules.min_samples_leaf
-                blocks = self.lay_out(least, max(1, run.n_threads // len(self.growing.initial)))
-                about = self.rows, self.growing, self.team, blocks, self.members
-                self.booster = Booster(*about)
+                about = self.team, self.columns(n_threads), self.members
+                self.booster = Booster(self.rows, self.growing, *about)
             how = made, cancelled, watch, n_iterations
             for _turn in grow_model(self.booster, self.thresholds, *how):
                 pass
@@ -301,6 +311,13 @@ class MemberState:
         self.team.open()
         lead(self.team, grow, run.led, run.n_threads)
         return made, is_last
+
+
+def each_of(works: Mapping[int, Callable[[], T]], together: Together | None) -> dict[int, T]:
+    """Do the work of several models, at the same time if they go together."""
+    if together is not None:
+        return together.run(works)
+    return {number: work() for number, work in works.items()}
 
 
 def grow_iterations(
@@ -316,19 +333,30 @@ def grow_iterations(
     first task of an epoch: the blocks of the worker, and the models with the trees so far. Returns
     for each model its trees, of the first member, whether they end it, and what scores tell.
     """
-    run = TaskRunner()
+    from distributed import get_worker
+
+    run, n_threads = TaskRunner(), max(1, get_worker().state.nthreads)
     found: list[tuple[Any, bool, Any]] = []
     with epoch.joined(rank, run.cancelled.is_set) as members:
-        others = members if len(epoch.addresses) > 1 else None
         if sent is not None:
-            members.state["models"] = MemberState.begin_all(others, halves, sent.value)
-        for number, n_iterations in wanted:
-            state = members.state["models"][number]
-            trees, is_last = state.grow(n_iterations, run.cancelled.is_set)
-            if run.cancelled.is_set():
-                raise CancelledError
-            told = None if state.scores is None or rank > 0 else state.scores.told()
+            others = members if len(epoch.addresses) > 1 else None
+            together = None
+            if others is not None and len(sent.value) > 1:
+                together = Together(others, n_threads)
+            states = MemberState.begin_all(others, together, halves, sent.value)
+            members.state.update(models=states, together=together)
+        states, together = members.state["models"], members.state["together"]
+        if together is not None:
+            n_threads = max(1, n_threads // len(states))
+            states[0].columns(n_threads)  # for all of them
+        how = n_threads, run.cancelled.is_set
+        works = {number: partial(states[number].grow, n, *how) for number, n in wanted}
+        for number, (trees, is_last) in each_of(works, together).items():
+            scores = states[number].scores
+            told = None if scores is None or rank > 0 else scores.told()
             found.append((pack(trees) if trees and rank == 0 else None, is_last, told))
+    if run.cancelled.is_set():
+        raise CancelledError
     return found, members.work
 
 

@@ -1,0 +1,178 @@
+"""Several models that the members of an epoch grow at the same time: one message for all of them.
+
+Each model is grown by a thread of its own, as if it were alone. Where it has to tell the other
+members something, it waits. Once all models wait, what they tell goes in one message for each kind,
+and all go on::
+
+    model 0    count ── wait ─┐         ┌─ search ── wait ─┐
+    model 1    count ── wait ─┼─ counts ┼─ search ── wait ─┼─ splits ...
+    model 2    count ── wait ─┘         └─ search ── wait ─┘
+
+The models ask for the same in all members, in the same order, so members agree on what is in a
+message. No more models work at a time than there are threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dtrees.typing import Members, T
+
+Question = tuple[str, tuple[Any, ...]]  # a method of the members, and arguments
+
+
+class Together:
+    """The members of models that grow at the same time.
+
+    Parameters
+    ----------
+    members : Members
+    n_threads : int
+        Models that work at a time.
+    """
+
+    def __init__(self, members: Members, n_threads: int) -> None:
+        self.members = members
+        self._slots = threading.Semaphore(n_threads)
+        self._changed = threading.Condition()
+        self._asked: dict[int, Question] = {}
+        self._answers: dict[int, Any] = {}
+        self._n_at_work = 0  # models, with those that wait
+        self._room = np.empty(0, dtype=np.int64)
+        self._error: BaseException | None = None
+
+    def run(self, works: Mapping[int, Callable[[], T]]) -> dict[int, T]:
+        """Do the work of some models, by number; raises what the first of them raises."""
+        found: dict[int, T] = {}
+
+        def do(number: int, work: Callable[[], T]) -> None:
+            try:
+                with self._slots:
+                    found[number] = work()
+            except BaseException as error:
+                self._fail(error)
+            self._leave()
+
+        self._n_at_work, self._error = len(works), None
+        self._asked.clear()
+        threads = [threading.Thread(target=do, args=each, daemon=True) for each in works.items()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self._error is not None:
+            raise self._error
+        return {number: found[number] for number in works}
+
+    def ask(self, number: int, question: Question) -> Any:
+        """Tell the members what a model asks, together with the others; the answer."""
+        with self._changed:
+            if self._error is not None:
+                raise self._error
+            self._asked[number] = question
+            self._answer_all()
+            if number in self._asked:
+                self._slots.release()
+                try:
+                    self._changed.wait_for(lambda: number not in self._asked or self._error)
+                finally:
+                    self._changed.release()
+                    self._slots.acquire()  # which may take long
+                    self._changed.acquire()
+            if self._error is not None:
+                raise self._error
+            return self._answers.pop(number)
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
+    def _leave(self) -> None:
+        with self._changed:
+            self._n_at_work -= 1
+            self._answer_all()
+
+    def _answer_all(self) -> None:
+        """Send what is asked, if all models wait."""
+        if not self._asked or len(self._asked) < self._n_at_work or self._error is not None:
+            return
+        kinds: dict[Any, list[int]] = defaultdict(list)
+        for number in sorted(self._asked):
+            name, (_, *how) = self._asked[number]
+            kinds[name, how[0] if name == "join" else None].append(number)
+        try:
+            # what was scattered before may be on its way until something is joined
+            for name, how in sorted(kinds, key=lambda kind: kind[0] == "scatter"):
+                numbers = kinds[name, how]
+                arguments = [self._asked[number][1] for number in numbers]
+                answers = getattr(self, f"_{name}")(arguments)
+                self._answers.update(zip(numbers, answers, strict=True))
+        except BaseException as error:
+            self._error = error
+        self._asked.clear()
+        self._changed.notify_all()
+
+    def _sum(self, asked: Sequence[tuple[np.ndarray]]) -> list[None]:
+        return self._join_by(self.members.sum, [numbers for (numbers,) in asked])
+
+    def _largest(self, asked: Sequence[tuple[np.ndarray]]) -> list[None]:
+        return self._join_by(self.members.largest, [numbers for (numbers,) in asked])
+
+    def _join(self, asked: Sequence[tuple[np.ndarray, Callable[..., None]]]) -> list[None]:
+        _, join = asked[0]
+        return self._join_by(
+            lambda numbers: self.members.join(numbers, join), [numbers for numbers, _ in asked]
+        )
+
+    def _join_by(
+        self, tell: Callable[[np.ndarray], None], arrays: Sequence[np.ndarray]
+    ) -> list[None]:
+        joined = np.concatenate(arrays)
+        tell(joined)
+        ends = np.cumsum([len(own) for own in arrays])
+        for own, found in zip(arrays, np.split(joined, ends[:-1]), strict=True):
+            own[...] = found
+        return [None] * len(arrays)
+
+    def _scatter(self, asked: Sequence[tuple[np.ndarray, Sequence[int]]]) -> list[np.ndarray]:
+        of_parts = [np.split(numbers, ends)[: len(ends)] for numbers, ends in asked]
+        parts = [own for of_part in zip(*of_parts, strict=True) for own in of_part]
+        ends = np.sum([ends for _, ends in asked], axis=0).tolist()
+        if len(self._room) < ends[-1]:
+            self._room = np.empty(ends[-1], dtype=np.int64)
+        joined = np.concatenate(parts, out=self._room[: ends[-1]])
+        found = self.members.scatter(joined, ends)
+        rank = min(self.members.rank, len(ends) - 1)
+        lengths = [len(of_part[rank]) if len(found) else 0 for of_part in of_parts]
+        return np.split(found, np.cumsum(lengths)[:-1])
+
+
+class OfModel:
+    """What a model knows of the members, as `dtrees.typing.Members`; `number` is its own."""
+
+    def __init__(self, together: Together, number: int) -> None:
+        self._together, self._number = together, number
+        self.rank, self.n_parts = together.members.rank, together.members.n_parts
+
+    def sum(self, numbers: np.ndarray) -> None:
+        """As `Members.sum`."""
+        self._together.ask(self._number, ("sum", (numbers,)))
+
+    def largest(self, numbers: np.ndarray) -> None:
+        """As `Members.largest`."""
+        self._together.ask(self._number, ("largest", (numbers,)))
+
+    def join(self, numbers: np.ndarray, join: Callable[[np.ndarray, np.ndarray], None]) -> None:
+        """As `Members.join`."""
+        self._together.ask(self._number, ("join", (numbers, join)))
+
+    def scatter(self, numbers: np.ndarray, ends: Sequence[int]) -> np.ndarray:
+        """As `Members.scatter`."""
+        found: np.ndarray = self._together.ask(self._number, ("scatter", (numbers, ends)))
+        return found
