@@ -86,6 +86,7 @@ class Box:
     async def take_all(self, comm: Comm) -> None:
         """Take the messages of another member until it ends; on the event loop."""
         self.received.add(comm)
+        comm.allow_offload = False
         try:
             while not self.is_over:
                 self.put(*await comm.read())
@@ -406,7 +407,8 @@ class Exchange:
             self._epoch.addresses[partner],
             [(self._box.n_calls, step, self.rank), kind, sent],
         )
-        self.work.update(messages=1, bytes_moved=n_bytes)
+        self.work["messages"] += 1
+        self.work["bytes_moved"] += n_bytes
         try:
             comm = await self._comm_to(address)
             if comm is None:
@@ -424,6 +426,7 @@ class Exchange:
         if address not in comms:
             try:
                 comm = await asyncio.wait_for(self._worker.rpc.connect(address), ASK_SECONDS)
+                comm.allow_offload = False  # to ask how large a message is takes too long
                 await comm.write({"op": HANDLER, "epoch": self._epoch.name, "reply": False})
             except (OSError, TimeoutError) as error:
                 comms[address] = comm = None
@@ -449,13 +452,16 @@ class Exchange:
 
     async def _come(self, partner: int, step: Any) -> tuple[str, Any]:
         box, key = self._box, (self._box.n_calls, step, partner)
-        if key not in box.come:
-            box.wanted[key] = coming = asyncio.get_running_loop().create_future()
-            while not (await asyncio.wait([coming], timeout=ASK_SECONDS))[0]:
+        while key not in box.come:
+            box.wanted[key] = asyncio.get_running_loop().create_future()
+            try:
+                async with asyncio.timeout(ASK_SECONDS):
+                    await box.wanted[key]
+            except TimeoutError:
                 if self.is_cancelled():
-                    raise EpochEndedError("Nobody waits for this task any more.")
+                    raise EpochEndedError("Nobody waits for this task any more.") from None
                 await self._ask(self._epoch.addresses[partner])
-            del box.wanted[key]
+        box.wanted.pop(key, None)
         return box.come.pop(key)
 
     async def _ask(self, address: str) -> None:
