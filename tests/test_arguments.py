@@ -64,6 +64,7 @@ TAKEN = {
     "as_text": "[1, 2]|array",
     "callbacks": "None",
     "ccp_alpha": "2.5",
+    "checkpoint": "None|'x'",
     "class_names": "None|[1, 2]|array",
     "client": "None",
     "color": "None",

@@ -86,9 +86,9 @@ min_samples_split : int or float
     weight, rounded up. Rows are counted once, however often they are in the bag, and shares
     are of the rows of the table.
 bootstrap : bool
-    Whether each tree sees a bag of rows; otherwise it sees all of them, or `max_samples` of them,
-    once each (pasting). A row is in the bag of a tree as often as a Poisson draw of (seed, tree,
-    row) says, with mean `max_samples`, in proportion to its weight.
+    Whether each tree sees a bag of rows; otherwise it sees all of them, or `max_samples` of
+    them, once each (pasting). A row is in the bag of a tree as often as a Poisson draw of
+    (seed, tree, row) says, with mean `max_samples`, in proportion to its weight.
 oob_tol : float
     No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
     by more than this in the second half of the trees. Larger scores are better. About a
@@ -108,8 +108,8 @@ class_weight : dict, "balanced", "balanced_subsample" or None
     bags in proportion to their weight. None: every class has weight one.
 max_samples : int, float or None
     Mean size of a bag: a number of rows (or groups), or a share of them. None: as many as
-    there are. With ``bootstrap=False`` each tree sees just so many, drawn without replacement, a
-    share of them rounded down; rows of any weight are as likely, and keep it.
+    there are. With ``bootstrap=False`` each tree sees just so many, drawn without replacement,
+    a share of them rounded down; rows of any weight are as likely, and keep it.
 colsample_bytree : float
     Share of the columns, of those that are used, that are drawn for each tree, rounded up. Its
     nodes draw theirs from these (`max_features`).

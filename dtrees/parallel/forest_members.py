@@ -122,7 +122,7 @@ class MemberOfRounds:
                 self.own[k].hear(counts)
         packed = {k: batch.packed() for k, batch in self.own.items()}
         is_last = not any(batch.frontier for batch in self.own.values())
-        work.update(messages=members.work["messages"], bytes_moved=members.work["bytes_moved"])
+        work.update({name: n for name, n in members.work.items() if name != "rounds"})
         return Slice(packed, is_last, self.updates[n_before:], heard, work)
 
     def _count(self, asked: Mapping[int, Asked], work: Counter[str]) -> dict[int, Counts]:

@@ -164,7 +164,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--faults", nargs="*", default=[*FAULTS])
     options = parser.parse_args()
-    boosted_members.SLICE_SECONDS = partitioned.SLICE_SECONDS = 0.05
+    partitioned.slice_seconds = boosted_members.slice_seconds = lambda n_members: 0.05
     hits, most = defaultdict(lambda: defaultdict(int)), defaultdict(lambda: [0.0, 0.0])
     dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
     with (

@@ -33,6 +33,7 @@ from dtrees import (
     GradientBoostingClassifier,
     RandomForestClassifier,
 )
+from dtrees.callbacks import Callback
 from dtrees.estimators import forest_growth
 from dtrees.exceptions import WorkerLostError
 from dtrees.inspection import held_out_importances, oob_importances
@@ -170,6 +171,21 @@ def resumed(X, **given):
     return trees_of(unfinished.resume(X, **given))
 
 
+def boosted_again(X, **given):
+    """A boosted model that has lost its cluster after two iterations, and goes on."""
+
+    class Lost(Callback):
+        def on_iteration_end(self, fit, number):
+            if number == 1:
+                raise WorkerLostError("all are gone")
+
+    try:
+        BOOSTED().fit(X, **given, callbacks=[Lost()])
+    except WorkerLostError as error:
+        unfinished = error.estimator
+    return trees_of(unfinished.resume(X, **given))
+
+
 def tuned(**given):
     splits = list(GroupKFold(3).split(VALUES["X"], groups=VALUES["groups"]))
     return repr(tuned_size(DecisionTreeClassifier(random_state=0), splits=splits, **given).choices)
@@ -260,6 +276,7 @@ ENTRIES = [
     ),
     Entry(of_forests("score"), WEIGHTED, functools.partial(score, FOREST)),
     Entry(of_boosting("fit"), WEIGHTED, lambda **given: fit(BOOSTED(), **given)),
+    Entry(of_boosting("resume"), WEIGHTED, boosted_again),
     Entry(of_boosting("score"), WEIGHTED, functools.partial(score, BOOSTED)),
     Entry(of_adaboost("fit"), WEIGHTED, lambda **given: fit(REWEIGHTED(), **given)),
     Entry(of_adaboost("score"), WEIGHTED, functools.partial(score, REWEIGHTED)),
