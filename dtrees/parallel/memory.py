@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-SPREAD_NODES = 2048  # of a level, at most: the client searches them one after the other
+SPREAD_NODES = 2048  # of a level, at most: those of a tree are searched one after the other
 WAVE_CELLS = 2**30  # of bags and drawn columns, that a thread counts in a level of all trees
 ROW_BYTES = 4  # of a row in an open node: its number,
 TIMES_BYTES = 2  # how often it is in the bag, where there are bags,
@@ -40,10 +40,6 @@ BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or a
 BATCH_BYTES = 16 * 2**20  # of rows that are gathered by a task, where memory is little
 EVEN_BATCHES = 32  # at least, to even out; where threads are more, one for each
 PROCESS_BYTES = 200 * 2**20  # of a worker that holds nothing yet
-CLIENT_BYTES = "8 MiB"  # of what all threads send in a round, above which workers add it up
-STRETCH_BYTES = 32 * 2**20  # of a histogram that a task adds up, at most
-ADDED_AT_ONCE = 8  # counts that a task adds up
-
 
 RESOLUTION = Resolution()
 ROWS_OF_INTERVAL = 1024  # of a column of many codes
@@ -126,11 +122,6 @@ def bytes_of_batch(total: float, n_threads: int, of_threads: Iterable[float]) ->
     """
     most = max(BATCH_BYTES, BLOCK_SHARE * min(of_threads, default=0.0))
     return max(1, int(min(most, total // max(n_threads, EVEN_BATCHES))))
-
-
-def n_stretches(n_bytes: float, n_workers: int) -> int:
-    """Stretches that histograms are cut into, to be added up side by side."""
-    return min(n_workers, max(1, int(-(-n_bytes // STRETCH_BYTES))))
 
 
 COPIES = 2  # of the codes, while they are put together

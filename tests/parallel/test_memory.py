@@ -165,7 +165,6 @@ SIZE = GrowthSize(n_rows=10**6, n_columns=3, n_trees=1, depth=3, n_workers=2)
 @pytest.mark.parametrize(
     ("key", "ask"),
     [
-        ("dtrees.client-histograms", lambda: CostModel().of(SIZE)),
         ("dtrees.histogram-budget", lambda: CostModel().of(SIZE)),
         ("dtrees.client-memory", lambda: check_room(1, (1, 1))),
         ("dtrees.position-cache", lambda: room_of_positions(2**30, 1)),
