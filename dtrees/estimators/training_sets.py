@@ -241,8 +241,9 @@ def fit_table(
     if bar is not None:
         bar.expect(plan.n_trees * sets.n_sets)
         training = replace(training, advance=bar.advance)
-        there = [] if training.saved is None else training.saved.trees()
-        bar.advance(sum(min(len(trees), plan.n_trees) for trees in there))
+        if training.saved is not None:
+            there = training.saved.trees()
+            bar.advance(sum(min(len(trees), plan.n_trees) for trees in there))
     with training.saving():
         models = _models_of(plan, training, codes.values, table, sets)
     for model in models:
