@@ -266,6 +266,8 @@ class BaseModel(BaseEstimator):
         ------
         sklearn.exceptions.NotFittedError
             Before `fit`.
+        TypeError
+            An `AdaBoostRegressor` predicts medians, which are no sums.
         ValueError
             Columns are not those of the fit.
 

@@ -216,7 +216,8 @@ def shap_values(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     TypeError
-        `model` is no tree, forest or boosted model of dtrees, or it is a tree on codes.
+        `model` is no tree, forest or boosted model of dtrees, or it is a tree on codes. An
+        `AdaBoostRegressor` predicts medians, which are no sums.
     ValueError
         `X` or `background` has other columns than the fit, there are both a background and
         interactions, or interactions do not fit into memory.

@@ -348,12 +348,14 @@ def use(model: Any, X: Any, path: str) -> None:
         model.predict_proba(X)
     model.apply(X)
     model.decision_path(X)
-    model.predict_contributions(X)
+    adds_up = not isinstance(model, AdaBoostRegressor)  # whose predictions are medians
+    if adds_up:
+        model.predict_contributions(X)
     _ = model.feature_importances_
     trees = model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
     if sum(tree.node_count for tree in trees) < TEXTS:
         export_text(np.ravel(model.estimators_)[0] if hasattr(model, "forest_") else model)
-        if hasattr(model, "staged_predict"):
+        if adds_up and hasattr(model, "staged_predict"):
             export_text(model)
     repr(model)
     save(model, f"{path}.again")
