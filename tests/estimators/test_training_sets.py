@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 import dtrees
 from dtrees import DecisionTreeClassifier, RandomForestClassifier
 from dtrees.coding import target as coding_target
-from dtrees.coding.target import Target
+from dtrees.coding.target import TargetUnits
 from dtrees.estimators import training_sets
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import trees_of
@@ -460,9 +460,9 @@ def test_random_states(parameters):
 def test_counts_are_read_once_for_all_sets(monkeypatch):
     """Of Poisson, too: the integers of a set are those of all rows, unless its sum is zero."""
     read = []
-    regression = Target.regression
+    of_numbers = TargetUnits.of_numbers
     monkeypatch.setattr(
-        Target, "regression", lambda *of, **how: read.append(1) or regression(*of, **how)
+        TargetUnits, "of_numbers", lambda *of, **how: read.append(1) or of_numbers(*of, **how)
     )
     X, y, _ = table(7)
     rows = np.arange(N_ROWS) % 4 != np.arange(5)[:, None]
