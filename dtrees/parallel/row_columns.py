@@ -63,7 +63,7 @@ def admitted_where_they_are(
     y = next(iter(columns.values()))
     lazy = [value for value in columns.values() if is_lazy(value)]
     are_columns = all(
-        getattr(each, "ndim", None) in (1, 2) and not isinstance(each, Delayed) for each in lazy
+        not isinstance(each, Delayed) and getattr(each, "ndim", None) in (1, 2) for each in lazy
     )
     may_stay = partial(_may_stay, regime=regime, regimes=regimes)
     if not (is_lazy(X) and is_lazy(y) and are_columns and y.ndim == 1 and may_stay(X)):
