@@ -287,9 +287,8 @@ class BaseAdaBoost(Ensemble):
         metric = accuracy_score if is_classifier(self) else r2_score
         found = self.staged_predict(X)
         y, sample_weight = map(row_values, computed(y, sample_weight))
-        for predicted in found:
-            (own,) = computed(predicted)
-            yield float(metric(y, np.asarray(own), sample_weight=sample_weight))
+        scored = partial(metric, y, sample_weight=sample_weight)
+        return (float(scored(np.asarray(computed(each)[0]))) for each in found)
 
     @property
     def feature_importances_(self) -> np.ndarray:
