@@ -219,4 +219,4 @@ ROUNDING = STREAM_ROUNDING
 FOLDS = 4  # which fold a row is held out in; as those below, no kernel draws from it
 PASTING = 6  # which rows are in the sample of a tree that is drawn without replacement
 HELD_OUT = 7  # which rows are held out of the growth of a boosted model
-COLUMNS = 7  # which columns a tree of a forest may use
+COLUMNS = 8  # which columns a tree of a forest may use
