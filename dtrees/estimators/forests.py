@@ -23,7 +23,7 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -72,7 +72,14 @@ from dtrees.estimators.prediction import (
     scaled_errors,
     warn_of_infinite,
 )
-from dtrees.estimators.resume import Unfinished, facts_of, saved_trees, seed_of, unfinished_fit
+from dtrees.estimators.resume import (
+    Unfinished,
+    facts_of,
+    saved_trees,
+    seed_of,
+    start_of_kept,
+    unfinished_fit,
+)
 from dtrees.estimators.trees import (
     BaseDecisionTree,
     DecisionTreeClassifier,
@@ -290,7 +297,12 @@ class BaseForest(base.Ensemble):
             encoded = FitPlan(self).encode(X, (y, sample_weight), seed, run, stats)
         fit = FitOfForest(self, Training(encoded, y, run, stats=stats), groups)
         bags = fit.learned["_fit_bags"]
-        facts = partial(facts_of, self, encoded.table, bags=bags)
+
+        @cache
+        def facts() -> dict[str, Any]:
+            start = start_of_kept(kept, checkpoint, unfinished, encoded.book)
+            return facts_of(self, encoded.table, bags=bags, start=start)
+
         if kept:
             check_same_labels(self, encoded.book, encoded.target.classes)
             check_same_bags(self, fit.growth.bags)

@@ -11,7 +11,7 @@ in words and digests::
     codes         rows of X, in their order, wherever they are and however they are cut
     target        y and weights, as integers
     bags          which rows are in which bag
-    start         what boosted models begin with: raw predictions, rows that are held out
+    start         what a fit begins with: raw predictions, rows that are held out, trees that stay
 
 Facts are kept with the trees: in a checkpoint (`dtrees.parallel.checkpoint`), or in the model that
 an error brings along.
@@ -83,15 +83,15 @@ def facts_of(
     table: CodedTable,
     *,
     bags: str | None = None,
-    start: Mapping[str, Any] | None = None,
+    start: Mapping[str, Any] | str | None = None,
     asked: str = "fit",
 ) -> dict[str, Any]:
     """What the trees of a fit are functions of; JSON.
 
     `table` is a codebook, codes, a target and a seed, and `bags` is a digest. `start` are further
-    arrays and numbers by name, and `asked` is what the trees are for. Of a table in partitions, the
-    rows are known (`dtrees.parallel.learn_rows`). O(bytes of the codes and the target), at about a
-    gigabyte a second.
+    arrays and numbers by name, or a digest of such, and `asked` is what the trees are for. Of a
+    table in partitions, the rows are known (`dtrees.parallel.learn_rows`). O(bytes of the codes and
+    the target), at about a gigabyte a second.
     """
     names = [name for name in estimator._constraints if name not in NOT_OF_A_TREE]
     book, coded, target, seed = table
@@ -107,7 +107,7 @@ def facts_of(
         "codes": f"{digest:016x}",
         "target": digest_of(target.facts()),
         "bags": bags,
-        "start": None if start is None else digest_of(start),
+        "start": digest_of(start) if isinstance(start, Mapping) else start,
     }
 
 
@@ -196,6 +196,35 @@ def saved_trees(
     found = series(checkpoint, "trees", table[0])
     found.units.extend((0, tree) for tree in trees[len(found.units) :])
     return found
+
+
+def start_of_kept(
+    kept: Sequence[Tree],
+    checkpoint: Checkpoint | None,
+    unfinished: Unfinished | None,
+    book: CodeBook,
+) -> str | None:
+    """What facts say of the trees that a forest begins with; None: there are none.
+
+    Trees that a warm start keeps may be of other rows. Those that a checkpoint or an unfinished fit
+    has are of its facts. `book` is that of this fit.
+    """
+    start: str | None = None
+    if unfinished is not None:
+        start = unfinished[1].get("start")
+    elif kept:
+        start = _digest_of_trees(kept)
+        there = {} if checkpoint is None or checkpoint.facts is None else checkpoint.facts
+        if there.get("codebook") == _digest_of_book(book):
+            trees = series(checkpoint, "trees", book).trees()[0]
+            if _digest_of_trees(trees[: len(kept)]) == start:
+                start = there.get("start")
+    return start
+
+
+def _digest_of_trees(trees: Sequence[Tree]) -> str:
+    arrays = ((i, tree.arrays().items()) for i, tree in enumerate(trees))
+    return digest_of({f"{i} {name}": each for i, own in arrays for name, each in own})
 
 
 def begin(checkpoint: Checkpoint, mine: Mapping[str, Any]) -> None:

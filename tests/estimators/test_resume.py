@@ -174,6 +174,25 @@ class TestResume:
                 assert caught.value.estimator is None  # which has them itself
         assert digest(model.forest_.trees) == whole
 
+    def test_of_a_warm_start_on_new_rows(self, monkeypatch):
+        from dtrees.estimators import forest_growth
+
+        grow = forest_growth.grow_trees
+
+        def lost(growth, numbers, *others, **more):
+            yield from grow(growth, numbers[:2], *others, **more)
+            raise WorkerLostError("all are gone")
+
+        model = forest(n_estimators=5, warm_start=True).fit(X[::-1].copy(), Y)
+        whole = pickle.loads(pickle.dumps(model.set_params(n_estimators=N))).fit(X, Y)
+        monkeypatch.setattr(forest_growth, "grow_trees", lost)
+        with pytest.raises(WorkerLostError) as caught:
+            model.fit(X, Y)
+        monkeypatch.undo()
+        so_far = caught.value.estimator
+        assert so_far.n_estimators_ == 7
+        assert digest(so_far.resume(X, Y).forest_.trees) == digest(whole.forest_.trees)
+
     def test_on_another_cluster(self, so_far):
         with connect(1, 1, False) as cluster, Client(cluster):
             model = so_far.resume(X, Y)

@@ -149,9 +149,41 @@ class TestCheckpoint:
         np.testing.assert_array_equal(found.oob_decision_function_, whole.oob_decision_function_)
 
     def test_with_a_warm_start(self, folder):
-        model = forest(n_estimators=5, warm_start=True).fit(X, Y)
+        """Of trees that the checkpoint has."""
+        model = forest(n_estimators=5, warm_start=True).fit(X, Y, checkpoint=folder)
         model.set_params(n_estimators=8).fit(X, Y, checkpoint=folder)
-        assert digest(forest().fit(X, Y, checkpoint=folder).forest_.trees) == WHOLE
+        heard = Ends()
+        whole = forest().fit(X, Y, checkpoint=folder, callbacks=[heard])
+        assert digest(whole.forest_.trees) == WHOLE
+        assert heard.heard == [8, 9, 10, 11]
+
+    def test_with_a_warm_start_on_new_rows(self, folder):
+        """The trees that stay are not those of these rows, so another fit does not take them."""
+        old = X[::-1].copy()
+
+        def begun():
+            return forest(n_estimators=5, warm_start=True).fit(old, Y).set_params(n_estimators=N)
+
+        whole = begun().fit(X, Y)
+        model = begun()
+        with pytest.raises(ZeroDivisionError):
+            model.fit(X, Y, callbacks=[Ends(8, fail)], checkpoint=folder)
+        heard = Ends()
+        model.fit(X, Y, checkpoint=folder, callbacks=[heard])
+        assert digest(model.forest_.trees) == digest(whole.forest_.trees) != WHOLE
+        assert heard.heard == [9, 10, 11]
+        more = model.set_params(n_estimators=15).fit(X, Y, checkpoint=folder)
+        assert digest(more.forest_.trees[:N]) == digest(whole.forest_.trees)
+        others = forest(n_estimators=5, warm_start=True).fit(X, 1 - Y).set_params(n_estimators=N)
+        for other in forest(), others:
+            with pytest.raises(ValueError, match=r"differs: .*trees of a warm start\.$"):
+                other.fit(X, Y, checkpoint=folder)
+
+    def test_a_warm_start_goes_on_with_no_checkpoint_of_its_rows_alone(self, folder):
+        forest(n_estimators=8).fit(X, Y, checkpoint=folder)
+        model = forest(n_estimators=5, warm_start=True).fit(X[::-1].copy(), Y)
+        with pytest.raises(ValueError, match=r"trees of a warm start\.$"):
+            model.set_params(n_estimators=N).fit(X, Y, checkpoint=folder)
 
     def test_dask_collections_with_scores_out_of_bag(self, folder):
         lazy = da.from_array(X, chunks=(90, 5))
