@@ -9,6 +9,8 @@ from pathlib import Path
 
 from distributed import LocalCluster
 
+from dtrees.parallel import exchange
+
 
 def digest(trees):
     """One hash of all arrays of all trees."""
@@ -57,6 +59,11 @@ def paused(client, workers=None, to="paused"):
     told = client.run(pause, workers=workers)
     while any(client.run_on_scheduler(statuses)[address] != to for address in told):
         time.sleep(0.01)
+
+
+def epochs_of(client):
+    """Names of the epochs that workers in this process know; others may have gone in one."""
+    return {epoch for address, epoch in exchange._boxes if address in client.nthreads()}
 
 
 def ours(client):

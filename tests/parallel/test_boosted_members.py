@@ -19,7 +19,7 @@ from dtrees.callbacks import Callback
 from dtrees.exceptions import WorkerLostError
 from dtrees.parallel import boosted_members, exchange
 from tests.core.grow.boosted_cases import Squares
-from tests.parallel.clusters import connect, digest, ours, paused
+from tests.parallel.clusters import connect, digest, epochs_of, ours, paused
 from tests.parallel.faults import Fault, pids
 from tests.parallel.test_boosted import TARGETS, WEIGHT, F, X, expected_of, found, model_of
 
@@ -40,7 +40,7 @@ def three():
     """A client of three workers in this process; nothing of the epochs is left there."""
     with connect(3, 1, False) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
-        assert not exchange._boxes
+        assert not epochs_of(client)
 
 
 def fit(client, name="two classes", layout="7", weight=WEIGHT, **parameters):

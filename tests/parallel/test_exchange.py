@@ -12,7 +12,7 @@ from distributed import Client
 
 from dtrees.parallel import exchange
 from dtrees.parallel.exchange import LONG, Epoch, EpochEndedError, end_epoch, open_epoch
-from tests.parallel.clusters import connect, paused
+from tests.parallel.clusters import connect, epochs_of, paused
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_what_a_member_keeps_lasts_as_long_as_the_epoch(five):
         assert results(five, epoch, count) == [4, 4]
     with epoch_of(five, 2) as epoch:
         assert results(five, epoch, count) == [2, 2]
-    assert not exchange._boxes
+    assert not epochs_of(five)
 
 
 def join(epoch, is_cancelled=lambda: False):
@@ -262,9 +262,9 @@ class TestEnds:
         monkeypatch.setattr(exchange, "IDLE_SECONDS", 0.05)
         with epoch_of(five, 2):
             limit = time.monotonic() + 60
-            while exchange._boxes and time.monotonic() < limit:
+            while epochs_of(five) and time.monotonic() < limit:
                 time.sleep(0.01)
-            assert not exchange._boxes
+            assert not epochs_of(five)
 
     def test_who_waits_is_woken(self, five):
         """One member does not come; the epoch ends."""
