@@ -100,7 +100,7 @@ class Place:
         adaptive.stop()
 
     def restart(self):
-        self.client.restart()
+        self.client.restart(timeout=120)
 
     def second_client(self):
         with Client(self.cluster.scheduler_address, set_as_default=False) as other:
