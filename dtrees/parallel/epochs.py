@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel.client import RELEASE_SECONDS, call_with_timeout
-from dtrees.parallel.exchange import Epoch, EpochEndedError, end_epoch, open_epoch
+from dtrees.parallel.exchange import Epoch, EpochEndedError, end_epoch, is_alive, open_epoch
 from dtrees.parallel.tasks import RESTARTS, Call, LostResultsError, Tasks
 
 if TYPE_CHECKING:
@@ -142,16 +142,27 @@ class Epochs:
         return [found[rank] for rank in range(len(found))]
 
     def _check_members(self, workers: Mapping[str, int]) -> None:
-        """Raise EpochEndedError where a member is gone: it may be that no one does its task."""
+        """Raise EpochEndedError where a member is gone, or paused for long: nobody does its task.
+
+        Those that do not answer are not this one's concern.
+        """
         assert self._epoch is not None
         gone = set(self._epoch.addresses) - workers.keys()
         if gone:
             raise EpochEndedError(f"{min(gone)} has left the cluster.")
+        try:
+            alive = self._run_on(self._epoch.addresses, is_alive)
+        except (NoAnswerError, OSError):
+            return
+        idle = [address for address, each in alive.items() if each is False]
+        if idle:
+            raise EpochEndedError(f"{min(idle)} begins no task.")
 
     def _begun(self, begin: Begin) -> tuple[dict[str, list[Any]], Any]:
         """Begin an epoch, and let workers know who the members are."""
+        workers = self._concerned()  # those that join meanwhile are in the next one
         blocks, sent = begin()
-        self._workers = self._concerned()
+        self._workers = workers
         self._epoch = Epoch(uuid4().hex, tuple(sorted(blocks)))
         try:
             self._run_on(self._epoch.addresses, open_epoch)
@@ -168,13 +179,16 @@ class Epochs:
                 self._run_on(self._epoch.addresses, end_epoch)
         self._epoch = None
 
-    def _run_on(self, addresses: Sequence[str], function: Callable[..., object]) -> None:
-        """Run a function of the epoch on workers that are there."""
+    def _run_on(self, addresses: Sequence[str], function: Callable[..., Any]) -> dict[str, Any]:
+        """What a function of the epoch returns on workers that are there, by address."""
         assert self._epoch is not None
         client = self._tasks.client
         run = partial(client.run, function, self._epoch.name, on_error="ignore")
         there = sorted(set(addresses) & self._tasks.workers().keys())
-        call_with_timeout(client, partial(run, workers=there), RELEASE_SECONDS)
+        found: dict[str, Any] = call_with_timeout(
+            client, partial(run, workers=there), RELEASE_SECONDS
+        )
+        return found
 
     def end(self) -> None:
         """Leave nothing on the cluster."""

@@ -90,9 +90,10 @@ class Box:
         try:
             while not self.is_over:
                 self.put(*await comm.read())
-        except OSError:  # the member is gone, or messages are lost
+        except OSError:
+            pass
+        finally:  # the member is gone, or a message is lost, or cannot be read
             self.stop()
-        finally:
             self.received.discard(comm)
             comm.abort()
 
@@ -130,6 +131,17 @@ class Box:
             comm.abort()
         for address, comm in comms.items():
             dask_worker.rpc.reuse(address, comm)  # which sees that it is closed
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what the member keeps, once the epoch is over and no task needs it.
+
+        It is large, and there are cycles.
+        """
+        if self.is_over and self.n_tasks == 0:
+            self.state.clear()
+            self.come.clear()
+            self.exchange = None
 
 
 logger = logging.getLogger(__name__)
@@ -157,21 +169,26 @@ def open_epoch(epoch: str, dask_worker: Worker) -> None:
             key, kind, sent = message
             box.put(tuple(key), kind, sent)
 
-    async def is_alive(epoch: str) -> bool:
-        with _lock:
-            box = _boxes.get((own, epoch))
-        if box is None:
-            return False
-        if box.n_tasks > 0 or dask_worker.status.name != "paused":
-            box.paused_at = None
-            return True
-        box.paused_at = box.paused_at or time.monotonic()
-        return time.monotonic() < box.paused_at + PAUSED_SECONDS
+    async def answer(epoch: str) -> bool:
+        return is_alive(epoch, dask_worker)
 
     with _lock:
         _boxes[own, epoch] = Box()
-    dask_worker.handlers |= {HANDLER: receive, RELAYED: receive_relayed, ALIVE: is_alive}
+    dask_worker.handlers |= {HANDLER: receive, RELAYED: receive_relayed, ALIVE: answer}
     asyncio.get_running_loop().call_later(IDLE_SECONDS, _look, dask_worker, epoch)
+
+
+def is_alive(epoch: str, dask_worker: Worker) -> bool:
+    """Whether a worker has a part in an epoch, and will do what it is told; on its event loop."""
+    with _lock:
+        box = _boxes.get((dask_worker.address, epoch))
+    if box is None or box.is_over:
+        return False
+    if box.n_tasks > 0 or dask_worker.status.name != "paused":
+        box.paused_at = None
+        return True
+    box.paused_at = box.paused_at or time.monotonic()
+    return time.monotonic() < box.paused_at + PAUSED_SECONDS
 
 
 def _look(dask_worker: Worker, epoch: str) -> None:
@@ -225,7 +242,8 @@ class Epoch:
         worker = get_worker()
         with _lock:
             box = _boxes.get((worker.address, self.name))
-        if box is None or box.n_tasks > 0 or worker.address != self.addresses[rank]:
+        is_free = box is not None and box.n_tasks == 0 and not box.is_over
+        if box is None or not is_free or worker.address != self.addresses[rank]:
             raise EpochEndedError(f"{worker.address} has no such part in the epoch.")
         box.n_tasks += 1
         box.n_begun += 1
@@ -234,8 +252,12 @@ class Epoch:
                 box.exchange = Exchange(self, worker, box)
             box.exchange.is_cancelled, box.exchange.work = is_cancelled, Counter()
             yield box.exchange
+        except BaseException:
+            box.is_over = True  # a second try would be behind the others
+            raise
         finally:
             box.n_tasks -= 1
+            box.forget()
 
 
 class Exchange:
@@ -426,13 +448,15 @@ class Exchange:
         if address not in comms:
             try:
                 comm = await asyncio.wait_for(self._worker.rpc.connect(address), ASK_SECONDS)
+                comms[address] = comm
                 comm.allow_offload = False  # to ask how large a message is takes too long
                 await comm.write({"op": HANDLER, "epoch": self._epoch.name, "reply": False})
             except (OSError, TimeoutError) as error:
-                comms[address] = comm = None
+                if address in comms:
+                    raise
+                comms[address] = None
                 await self._ask(address)
                 logger.warning("%s is told by the scheduler: %r", address, error)
-            comms[address] = comm
         return comms[address]
 
     async def _get(self, partner: int, step: Any, like: np.ndarray) -> np.ndarray:

@@ -57,6 +57,7 @@ class Slice(NamedTuple):
     """What a member has done in a slice."""
 
     packed: dict[int, bytes]  # its batches by number (`TreeBatch.packed`)
+    pack_seconds: float
     is_last: bool  # whether all nodes have grown
     updates: list[SplitUpdate]  # of the first member
     heard: Counter[str]  # of the first member, as `grow_in_rounds` tells it
@@ -120,10 +121,12 @@ class MemberOfRounds:
                 parts[self.member_of[k]][k] = counts
             for k, counts in members.sum_parts(parts, add_batches).items():
                 self.own[k].hear(counts)
+        packing = time.monotonic()
         packed = {k: batch.packed() for k, batch in self.own.items()}
+        pack_seconds = time.monotonic() - packing
         is_last = not any(batch.frontier for batch in self.own.values())
         work.update({name: n for name, n in members.work.items() if name != "rounds"})
-        return Slice(packed, is_last, self.updates[n_before:], heard, work)
+        return Slice(packed, pack_seconds, is_last, self.updates[n_before:], heard, work)
 
     def _count(self, asked: Mapping[int, Asked], work: Counter[str]) -> dict[int, Counts]:
         """What the rows of the member add up to, by batch."""

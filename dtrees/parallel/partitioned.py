@@ -99,6 +99,7 @@ if TYPE_CHECKING:
 
 
 NODES_OF_BATCH = 40  # bits of the numbers of the nodes of a batch of trees
+PACKS_APART = 20  # times as many seconds as to pack the trees so far, between two
 UNDER_WAY = 3  # batches, for each thread
 GROUP_SHARE = 1 / 12  # of the memory of a worker, for the codes of the blocks of a task
 
@@ -227,6 +228,7 @@ class BlocksOnWorkers(PlacedBlocks):
         self._epochs = Epochs(tasks)
         self._spec: RoundSpec  # of the trees that grow
         self._packed: list[bytes]  # these trees, as they were heard of
+        self._pack_seconds = 0.0  # that a member has spent on that
 
     def make(self) -> None:
         """Make the blocks, and what goes with them."""
@@ -321,12 +323,11 @@ class BlocksOnWorkers(PlacedBlocks):
         """What bags add up to."""
 
         def work() -> list[list[list[tuple[Counts, list[int]]]]]:
-            return self._results(
-                [
-                    Call("sum-bags", sum_bags, (halves, self._known, roots, n_sets), (worker,))
-                    for worker, _, halves in self._by_worker()
-                ]
-            )
+            calls = [
+                Call("sum-bags", sum_bags, (halves, self._known, roots, n_sets), (worker,))
+                for worker, _, halves in self._by_worker()
+            ]
+            return [found for _, found in sorted(self._tasks.results(calls, together=True))]
 
         with self._stats.phase("bags"):
             found = self._tasks.run(work, self._make_again)
@@ -364,6 +365,7 @@ class BlocksOnWorkers(PlacedBlocks):
                 self._stats.counts.update(each.work)
                 for k, packed in each.packed.items():
                     self._packed[k] = packed
+            self._pack_seconds = max(each.pack_seconds for each in slices)
             self._updates += slices[0].updates
             for what in slices[0].heard.elements():
                 if what == "pass":
@@ -376,12 +378,17 @@ class BlocksOnWorkers(PlacedBlocks):
 
     def _go_on(self) -> list[Slice]:
         """Some more rounds, in this epoch or the next ones."""
-        seconds = slice_seconds(len(self._tasks.workers()))
+        seconds = max(slice_seconds(len(self._tasks.workers())), PACKS_APART * self._pack_seconds)
         call = Call("grow-rounds", grow_rounds, (seconds,), about="rounds of a forest")
         return self._epochs.results(self._begin, call)
 
     def _begin(self) -> tuple[dict[str, list[Any]], Any]:
-        """The blocks of each member, and what has grown so far, as it is sent."""
+        """The blocks of each member, and what has grown so far, as it is sent.
+
+        The growth has another name in each epoch: rounds may be cut in another way than those that
+        an epoch has lost, so their positions are of no use.
+        """
+        self._rename(self._known.common)
         self.settle()
         found: dict[str, list[Any]] = defaultdict(list)
         holders = self._tasks.holders(self._kept.blocks)
@@ -461,17 +468,11 @@ class BlocksOnWorkers(PlacedBlocks):
             )
             yield Call("finish-nodes", finish_nodes, (gathered, some, self._values))
 
-    def _send_updates(self, last: int | None = None) -> None:
-        """Give the updates that were taken to the workers, each once; up to one of them, or all."""
+    def _send_updates(self) -> None:
+        """Give the updates that were taken to the workers, each once."""
         self._is_known = True
-        for number in range(len(self._sent), len(self._updates) if last is None else last):
+        for number in range(len(self._sent), len(self._updates)):
             self._sent.append(self._tasks.send("split-update", self._updates[number]))
-
-    def _results(self, calls: Sequence[Call]) -> list[Any]:
-        """Results of some tasks, in their order."""
-        # the update that they make is for later rounds, none waits for it
-        found = dict(self._tasks.results(calls, together=True, then=self._send_updates))
-        return [found[i] for i in range(len(found))]
 
 
 def _forget(name: str) -> None:

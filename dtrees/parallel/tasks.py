@@ -486,14 +486,13 @@ class Tasks:
         *,
         numbers: Iterable[int] | None = None,
         together: bool = False,
-        then: Callable[[], object] | None = None,
         heed: Callable[[Mapping[str, int]], object] | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Do tasks; yields the number of a call and its result, as they come.
 
         `calls` are taken as tasks are submitted, of which `at_once` are under way; None: all. They
-        have `numbers`, or are counted. `then` is called when tasks are submitted. Raises
-        LostResultsError, ClusterError, or what a task raises.
+        have `numbers`, or are counted. Raises LostResultsError, ClusterError, or what a task
+        raises.
 
         `together`: results are fetched when all tasks have ended. The cluster forgets them when the
         next tasks are submitted: a client that has just sent a message holds the next one back for
@@ -518,8 +517,6 @@ class Tasks:
                 if some := list(islice(waiting, room)):
                     submit(some)
                     self._done = []
-                    if then is not None:
-                        then()
                 if not pending:
                     return
                 for future, result in self._await(pending, submit, heed):

@@ -17,7 +17,7 @@ from distributed import Client
 from dtrees import GradientBoostingRegressor
 from dtrees.callbacks import Callback
 from dtrees.exceptions import WorkerLostError
-from dtrees.parallel import boosted_members, exchange
+from dtrees.parallel import boosted_members, exchange, tasks
 from tests.core.grow.boosted_cases import Squares
 from tests.parallel.clusters import connect, digest, epochs_of, ours, paused
 from tests.parallel.faults import Fault, pids
@@ -295,10 +295,10 @@ class TestFaults:
     )
 
     def fitted(self, client, **parameters):
-        model = self.MODEL(regime="partitioned", **parameters)
+        model = self.MODEL(**{"regime": "partitioned", **parameters})
         with client.as_current():
             model.fit(da.from_array(X, chunks=(90, -1)), F, WEIGHT)
-        expected = self.MODEL(**parameters).fit(X, F, WEIGHT)
+        expected = self.MODEL(**{**parameters, "regime": "local"}).fit(X, F, WEIGHT)
         assert found(model) == found(expected)
         assert ours(client) == []
         return model.fit_report_
@@ -360,6 +360,26 @@ class TestFaults:
                 report = self.fitted(three)
         finally:
             paused(three, workers, "running")
+        assert fault.has_happened
+        assert report["epochs"] > 1
+
+    def test_the_only_member_is_paused(self, three, monkeypatch):
+        """Nobody else asks whether it is there."""
+        paused_ones = []
+
+        def pause():
+            (there,) = {address for address, _ in exchange._boxes if address in three.nthreads()}
+            paused_ones.append(there)
+            paused(three, [there])
+
+        monkeypatch.setattr(exchange, "PAUSED_SECONDS", 0)
+        monkeypatch.setattr(tasks, "WATCH_SECONDS", 0.2)
+        fault = Fault(pause, "rounds", 3)
+        try:
+            with fault.set():
+                report = self.fitted(three, regime="replicated")
+        finally:
+            paused(three, paused_ones, "running")
         assert fault.has_happened
         assert report["epochs"] > 1
 

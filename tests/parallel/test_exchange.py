@@ -106,6 +106,36 @@ def test_sums_of_members_that_cannot_be_reached(five):
         assert work["relayed"] == work["messages"] > 0
 
 
+class Unreadable:
+    def __reduce__(self):
+        return unread, ()
+
+
+def unread():
+    raise MemoryError("a test")
+
+
+def test_a_message_that_cannot_be_read_ends_the_epoch(processes):
+    def tell(members):
+        return members.gather(Unreadable() if members.rank == 0 else None)
+
+    with epoch_of(processes, 2) as epoch, pytest.raises((EpochEndedError, MemoryError)):
+        results(processes, epoch, tell)
+
+
+def test_a_member_that_has_failed_does_not_try_again(five):
+    """It would be behind the others."""
+
+    def fail(members):
+        raise ZeroDivisionError
+
+    with epoch_of(five, 1) as epoch:
+        with pytest.raises(ZeroDivisionError):
+            results(five, epoch, fail)
+        with pytest.raises(EpochEndedError, match="has no such part"):
+            results(five, epoch, lambda members: None)
+
+
 @contextmanager
 def closed_ports(client):
     """No worker reaches another one; the scheduler reaches all."""

@@ -1,13 +1,18 @@
 """Rounds of forests between workers: the same trees, and few messages."""
 
+import gc
+import time
+from collections import Counter
+
 import dask
 import pytest
 from distributed import Client
 from sklearn.base import clone
 
 from dtrees.parallel import exchange, partitioned
+from dtrees.parallel.boosted_members import MemberState
 from dtrees.parallel.exchange import EpochEndedError
-from dtrees.parallel.forest_members import PlaceOfBlock
+from dtrees.parallel.forest_members import MemberOfRounds, PlaceOfBlock
 from tests.parallel.clusters import connect
 from tests.parallel.faults import BOOSTED, FOREST, assert_nothing_is_left, expected, fitted
 from tests.parallel.test_collections import Folds, hash_of
@@ -55,6 +60,42 @@ def test_a_small_budget_is_shared_out(five):
     assert hash_of(model) == expected(MODEL)
     with dask.config.set({}):
         assert model.fit_report_["rounds"] > fitted(five, clone(MODEL)).fit_report_["rounds"]
+
+
+@pytest.mark.parametrize("number", [11, 17, 24])
+def test_rounds_of_an_epoch_that_is_lost_are_cut_in_another_way(number, five, monkeypatch):
+    """The budget is for less than a level, so what comes next is not what came next there."""
+    gather, calls = exchange.Exchange.gather, Counter()
+
+    def fail(self, own):
+        calls[self.rank] += 1
+        if self.rank == 0 and calls[0] == number:
+            raise exchange.EpochEndedError("a test")
+        return gather(self, own)
+
+    monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: 0)
+    monkeypatch.setattr(exchange.Exchange, "gather", fail)
+    config = {"dtrees.histogram-budget": 40_000, "dtrees.gather-rows": 20}
+    model = fitted(five, clone(MODEL), **config)
+    assert hash_of(model) == expected(MODEL)
+    assert model.fit_report_["epochs"] == 2
+
+
+@pytest.mark.parametrize("model", [MODEL, BOOSTED], ids=["fit", "boosted"])
+def test_workers_keep_nothing_of_an_epoch(model, five):
+    """Not even until memory is looked through for cycles."""
+    kinds = (MemberOfRounds, MemberState, exchange.Exchange)
+    gc.collect()
+    gc.disable()
+    try:
+        fitted(five, clone(model))
+        limit = time.monotonic() + 60
+        while left := [each for each in gc.get_objects() if isinstance(each, kinds)]:
+            assert time.monotonic() < limit, left
+            del left
+            time.sleep(0.05)
+    finally:
+        gc.enable()
 
 
 def test_a_block_that_has_gone_elsewhere():

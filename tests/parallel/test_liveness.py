@@ -255,13 +255,18 @@ class TestPausedWorkers:
         assert Gate.began.wait(30)
         calls = [Call("where", where, (number,), (address,)) for number in range(4)]
 
-        def pause():
+        submit = loop.submit
+
+        def submit_and_pause(some):
+            submitted, loop.submit = submit(some), submit
             while len(client.processing()[address]) <= len(calls):
                 time.sleep(0.01)
             paused(client, [address])
+            return submitted
 
+        loop.submit = submit_and_pause
         with dask.config.set(IMPATIENT):
-            found = loop.results(calls, then=pause)
+            found = loop.results(calls)
             assert {at for _, at in found} == {max(client.nthreads())}
         assert loop.stats.counts["retries"] == len(calls)
         Gate.go_on.set()

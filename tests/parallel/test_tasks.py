@@ -84,13 +84,6 @@ class TestResults:
             done += 1
         assert done == 12
 
-    def test_what_is_sent_then_goes_behind_the_tasks(self, loop, here, monkeypatch):
-        order, submit = [], here.map
-        monkeypatch.setattr(here, "map", lambda *a, **o: order.append("tasks") or submit(*a, **o))
-        calls = [Call("square", square, (i,)) for i in range(3)]
-        list(loop.results(calls, together=True, then=lambda: order.append("then")))
-        assert order == ["tasks", "then"]
-
     def test_the_first_of_two_copies_counts(self, loop):
         State.seen, State.began, State.go_on = [], threading.Event(), threading.Event()
         await_ = loop._await
