@@ -484,10 +484,11 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
     ) -> tuple[float, float | None, np.ndarray | None]:
         is_missed = votes_of(tree).take(leaves) != target.y
         w = np.ones(target.n_rows, dtype=np.int64) if target.w is None else target.w
-        error = int(w[is_missed].sum()) / int(w.sum())
-        if error == 0:
+        missed, total = int(w[is_missed].sum()), int(w.sum())
+        error = missed / total
+        if missed == 0:
             return error, 1.0, None
-        if error >= 1.0 - 1.0 / target.n_classes:
+        if missed * target.n_classes >= total * (target.n_classes - 1):  # no better than chance
             return error, None, None
         odds = log((1.0 - error) / error) + log(target.n_classes - 1)
         vote = self.learning_rate * odds

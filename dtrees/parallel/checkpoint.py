@@ -103,8 +103,9 @@ class Checkpoint:
     def units(self, name: str, decode: Callable[[bytes, str], Sequence[Any]]) -> list[Any]:
         """The units of a series that are there, from number 0 on.
 
-        `decode` gets the bytes of a file and its name, for messages. Raises ModelFileError where a
-        file is damaged.
+        A unit is a tuple of the number of a set and what is of it. `decode` gets the bytes of a
+        file and its name, for messages. Raises ModelFileError where a file is damaged, or files
+        are of two fits.
         """
         found: list[Any] = []
         for first, last in sorted(self._stretches[name]):
@@ -115,7 +116,15 @@ class Checkpoint:
                 units = decode(self._fs.cat_file(path), path)
                 if len(units) != last - first:
                     raise ModelFileError(f"{path!r} does not hold {last - first} trees.")
-                found += units[len(found) - first :]
+                n_there = len(found) - first
+                if [of_set for of_set, *_ in units[:n_there]] != [
+                    of_set for of_set, *_ in found[first:]
+                ]:
+                    raise ModelFileError(
+                        f"{path!r} is of another fit than files before it: two have written to one "
+                        "folder at a time, whose trees came in another order. Remove the folder."
+                    )
+                found += units[n_there:]
         self._n_saved[name] = len(found)
         return found
 

@@ -280,6 +280,13 @@ def test_rows_without_weight_do_not_count():
 
 
 class TestEnds:
+    @pytest.mark.parametrize("n_classes", [2, 3, 5, 7])
+    def test_exactly_as_good_as_chance(self, n_classes):
+        """Not a vote of what is rounded: errors are compared as integers."""
+        y = np.arange(10 * n_classes) % n_classes
+        with pytest.raises(ValueError, match="no better than chance"):
+            AdaBoostClassifier(5).fit(np.zeros((len(y), 1)), y)
+
     def test_no_better_than_chance(self):
         X, y = np.zeros((4, 1)), [0, 1, 0, 1]
         model = AdaBoostClassifier()

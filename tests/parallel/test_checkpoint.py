@@ -320,6 +320,25 @@ class TestCheckpoint:
         grow([0, 1], [10, 11])
         grow([0, 1, 10, 11], [])
 
+    def test_two_that_write_at_a_time(self, tmp_path):
+        """Their sets may come in another order; trees of the same sets are the same."""
+        both = [Checkpoint(tmp_path / "one"), Checkpoint(tmp_path / "one")]
+        for each in both:
+            each.begin({})
+        for each, units in zip(
+            both, [[[0, "a"], [1, "b"]], [[0, "a"], [1, "b"], [0, "c"]]], strict=True
+        ):
+            with each.saving("s", units, lambda units: json.dumps(units).encode()):
+                pass
+        decode = lambda data, path: json.loads(data)  # noqa: E731
+        assert Checkpoint(tmp_path / "one").units("s", decode) == [[0, "a"], [1, "b"], [0, "c"]]
+        with Checkpoint(tmp_path / "one").saving(
+            "s", [[1, "b"]] * 4, lambda u: json.dumps(u).encode()
+        ):
+            pass
+        with pytest.raises(ModelFileError, match="two have written to one folder at a time"):
+            Checkpoint(tmp_path / "one").units("s", decode)
+
     def test_a_folder_that_cannot_be(self, tmp_path):
         (tmp_path / "file").write_text("")
         with pytest.raises(OSError, match="file"):
