@@ -340,7 +340,7 @@ class TestOthers:
         [
             (
                 lambda **to: cross_validate(make_pipeline(StandardScaler(), TREE), X, TWO, **to),
-                "cross_validate has no checkpoint here, as models do not grow together: Pipelin",
+                "cross_validate has no checkpoint here, as models do not grow together: Pipeline",
             ),
             (
                 lambda **to: cross_val_score(DummyClassifier(), X, TWO, **to),
