@@ -85,14 +85,18 @@ def test_rounds_of_an_epoch_that_is_lost_are_cut_in_another_way(number, five, mo
 def test_workers_keep_nothing_of_an_epoch(model, five):
     """Not even until memory is looked through for cycles."""
     kinds = (MemberOfRounds, MemberState, exchange.Exchange)
+
+    def there():
+        return {id(each) for each in gc.get_objects() if isinstance(each, kinds)}
+
     gc.collect()
     gc.disable()
     try:
+        before = there()  # of clusters in this process that have gone in an epoch
         fitted(five, clone(model))
         limit = time.monotonic() + 60
-        while left := [each for each in gc.get_objects() if isinstance(each, kinds)]:
-            assert time.monotonic() < limit, left
-            del left
+        while there() - before:
+            assert time.monotonic() < limit
             time.sleep(0.05)
     finally:
         gc.enable()
