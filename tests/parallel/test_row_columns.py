@@ -1,5 +1,6 @@
 """Columns of collections that stay where their rows are: the models of tables in memory."""
 
+import gc
 import tracemalloc
 from itertools import pairwise, takewhile
 
