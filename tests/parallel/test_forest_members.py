@@ -27,6 +27,7 @@ def five():
         yield client
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("seconds", [0, 60])
 @pytest.mark.parametrize("n_trees", [1, 3, 7])
 def test_trees_are_dealt_out(n_trees, seconds, five, monkeypatch):
@@ -41,6 +42,7 @@ def test_trees_are_dealt_out(n_trees, seconds, five, monkeypatch):
     assert_nothing_is_left(five)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("model", [MODEL, Folds(FOREST), BOOSTED], ids=["fit", "folds", "boosted"])
 def test_the_scheduler_relays_messages(model, five, monkeypatch):
     async def no_connection(self, address):
@@ -62,6 +64,7 @@ def test_a_small_budget_is_shared_out(five):
         assert model.fit_report_["rounds"] > fitted(five, clone(MODEL)).fit_report_["rounds"]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("number", [11, 17, 24])
 def test_rounds_of_an_epoch_that_is_lost_are_cut_in_another_way(number, five, monkeypatch):
     """The budget is for less than a level, so what comes next is not what came next there."""

@@ -144,6 +144,7 @@ def forest_of(name, **parameters):
 
 
 class TestForests:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         ("cut", "weight"),
         [("alike", "none"), ("others", "fractions"), ("one", "whole"), ("uneven", "fractions")],
@@ -256,6 +257,7 @@ def boosted_of(name, **parameters):
 
 
 class TestBoosting:
+    @pytest.mark.one_of(5)
     @pytest.mark.parametrize(
         ("cut", "weight"),
         [("alike", "none"), ("others", "fractions"), ("one", "whole"), ("uneven", "far apart")],
@@ -391,6 +393,7 @@ LARGE = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("name", "n_rows"),
     [
