@@ -333,9 +333,12 @@ class Tasks:
         return found
 
     def answering(self) -> dict[str, int]:
-        """Threads of the workers that have answered at the beginning, if some have not."""
-        own = self._answering
-        return {each: n for each, n in self.workers().items() if own is None or each in own}
+        """Threads of the workers that have answered at the beginning, if some have not.
+
+        Of all, where those have gone since.
+        """
+        there, own = self.workers(), self._answering
+        return {each: n for each, n in there.items() if own is None or each in own} or there
 
     def hanging(self) -> frozenset[str]:
         """Workers that have not answered at the beginning."""

@@ -12,7 +12,7 @@ import pytest
 from distributed import Client
 
 from dtrees import RandomForestClassifier
-from dtrees.parallel import memory, partitioned
+from dtrees.parallel import memory, partitioned, placed_blocks
 from dtrees.parallel.block_tasks import room_of_positions
 from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth
 from dtrees.parallel.tasks import Tasks
@@ -104,7 +104,7 @@ def test_blocks_tasks_and_waves_follow_from_memory(case, small, done, monkeypatc
     model = CASES[case][0]
     model = model.model if isinstance(model, Folds) else model
     n_workers, per_row = 2, 5
-    monkeypatch.setattr(partitioned, "BLOCK_SHARE", 60 * per_row / LIMIT)  # 60 rows or fewer
+    monkeypatch.setattr(placed_blocks, "BLOCK_SHARE", 60 * per_row / LIMIT)  # 60 rows or fewer
     monkeypatch.setattr(partitioned, "GROUP_SHARE", 90 * per_row / LIMIT)
     room = n_workers * room_of_positions(LIMIT, 1)
     monkeypatch.setattr(memory, "ROW_BYTES", int(room / (1.5 * 0.632 * len(X))))  # one tree
@@ -114,7 +114,9 @@ def test_blocks_tasks_and_waves_follow_from_memory(case, small, done, monkeypatc
     (n_blocks,), (tree_batches,) = done["blocks"], done["tree_batches"]
     assert n_blocks >= len(X) / 60
     assert [list(batch) for batch in tree_batches] == [[i] for i in range(model.n_estimators)]
-    assert done["tasks"]["count-blocks"] > 2 * n_workers * done["rounds"]  # one, without a limit
+    assert done["rounds"] > 1
+    of_batch = done["tasks"]["gather-nodes"] / done["tasks"]["finish-nodes"]
+    assert of_batch > 2 * n_workers  # one for each worker, without a limit
     assert pids(small) == before
     assert_nothing_is_left(small)
 
