@@ -16,7 +16,9 @@ ONLY_COUNTS = ("estimate_cost", "HashKFold.split", "HashKFold.folds", "HashKFold
 REFUSED = re.compile(
     r"ValueError: \w+ is a sparse \w+ of shape .* that is damaged: .*Build it anew"
 )
-BEFORE = re.compile(r"TypeError: .* needs models that grow together")  # before X is looked at
+BEFORE = re.compile(  # X is looked at
+    r"TypeError: .* (needs models that grow together|predicts a weighted median of its trees)"
+)
 OF_ROWS = ("y", "groups", "sample_weight", "bootstrap_groups", "params")
 
 

@@ -63,7 +63,7 @@ def paused(client, workers=None, to="paused"):
 
 def epochs_of(client):
     """Names of the epochs that workers in this process know; others may have gone in one."""
-    return {epoch for address, epoch in exchange._boxes if address in client.nthreads()}
+    return {epoch for address, epoch in list(exchange._boxes) if address in client.nthreads()}
 
 
 def ours(client):

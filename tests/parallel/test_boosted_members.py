@@ -368,7 +368,9 @@ class TestFaults:
         paused_ones = []
 
         def pause():
-            (there,) = {address for address, _ in exchange._boxes if address in three.nthreads()}
+            (there,) = {
+                address for address, _ in list(exchange._boxes) if address in three.nthreads()
+            }
             paused_ones.append(there)
             paused(three, [there])
 
