@@ -6,6 +6,7 @@ import dask
 import pytest
 from distributed import Client
 
+from dtrees.parallel import boosted_members, partitioned
 from tests.parallel.clusters import connect
 
 
@@ -23,6 +24,17 @@ def handler():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield signal.default_int_handler
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def rounds_one_by_one(monkeypatch):
+    """The client hears of every round, so a fault may come between any two.
+
+    However long a machine takes for one, and to pack the trees so far.
+    """
+    monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: 0)
+    monkeypatch.setattr(partitioned, "PACKS_APART", 0)
+    monkeypatch.setattr(boosted_members, "slice_seconds", lambda n_members: 0)
 
 
 @pytest.fixture(scope="module")

@@ -269,8 +269,8 @@ class TestOthers:
             assert found(fit(three, "numbers")) == expected_of("numbers")
         assert ours(three) == []
 
-    def test_fits_at_the_same_time_take_turns(self, three, monkeypatch):
-        monkeypatch.setattr(boosted_members, "slice_seconds", lambda n_members: 0.0)
+    @pytest.mark.usefixtures("rounds_one_by_one")
+    def test_fits_at_the_same_time_take_turns(self, three):
         address, models = three.scheduler.address, {}
 
         def work(name):
@@ -287,6 +287,7 @@ class TestOthers:
             assert found(models[name]) == expected_of(name, max_iter=8)
 
 
+@pytest.mark.usefixtures("rounds_one_by_one")
 class TestFaults:
     """Epochs end, and the model is the same."""
 
@@ -302,11 +303,6 @@ class TestFaults:
         assert found(model) == found(expected)
         assert ours(client) == []
         return model.fit_report_
-
-    @pytest.fixture(autouse=True)
-    def short_slices(self, monkeypatch):
-        """An iteration is a slice."""
-        monkeypatch.setattr(boosted_members, "slice_seconds", lambda n_members: 0.0)
 
     @pytest.mark.parametrize("number", [0, 3])
     @pytest.mark.parametrize("phase", ["blocks", "rounds"])

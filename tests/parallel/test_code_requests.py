@@ -10,7 +10,7 @@ import pytest
 
 from dtrees import RandomForestClassifier, RandomForestRegressor
 from dtrees.core.stores.blocks.block import Resolution
-from dtrees.parallel import memory, partitioned
+from dtrees.parallel import memory
 from tests.parallel.faults import Fault, assert_nothing_is_left, expected, fitted, pids
 from tests.parallel.test_collections import Folds, hash_of
 
@@ -24,8 +24,7 @@ MODELS = {
 
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch):
-    """Columns of some hundred codes are counted by few intervals; each round is heard of."""
-    monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: 0)
+    """Columns of some hundred codes are counted by few intervals."""
     monkeypatch.setattr(memory, "RESOLUTION", Resolution(50, 20))
 
 
@@ -43,6 +42,7 @@ def test_the_same_model(name, here):
     assert_nothing_is_left(here)
 
 
+@pytest.mark.usefixtures("rounds_one_by_one")
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.parametrize(
     ("name", "number", "n_killed"),

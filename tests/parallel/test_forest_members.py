@@ -33,6 +33,7 @@ def five():
 def test_trees_are_dealt_out(n_trees, seconds, five, monkeypatch):
     """To fewer members than there are, or more; the client hears of each round, or of the last."""
     monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: seconds)
+    monkeypatch.setattr(partitioned, "PACKS_APART", 0)
     model = fitted(five, clone(MODEL).set_params(n_estimators=n_trees))
     assert hash_of(model) == expected(clone(MODEL).set_params(n_estimators=n_trees))
     report = model.fit_report_
@@ -64,6 +65,7 @@ def test_a_small_budget_is_shared_out(five):
         assert model.fit_report_["rounds"] > fitted(five, clone(MODEL)).fit_report_["rounds"]
 
 
+@pytest.mark.usefixtures("rounds_one_by_one")
 @pytest.mark.one_of(3)
 @pytest.mark.parametrize("number", [11, 17, 24])
 def test_rounds_of_an_epoch_that_is_lost_are_cut_in_another_way(number, five, monkeypatch):
@@ -76,7 +78,6 @@ def test_rounds_of_an_epoch_that_is_lost_are_cut_in_another_way(number, five, mo
             raise exchange.EpochEndedError("a test")
         return gather(self, own)
 
-    monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: 0)
     monkeypatch.setattr(exchange.Exchange, "gather", fail)
     config = {"dtrees.histogram-budget": 40_000, "dtrees.gather-rows": 20}
     model = fitted(five, clone(MODEL), **config)

@@ -64,14 +64,9 @@ from tests.parallel.test_collections import (
 )
 
 chaos = pytest.mark.chaos
+one_by_one = pytest.mark.usefixtures("rounds_one_by_one")
 EXPECTED = expected()
 IMPATIENT = {"dtrees.worker-patience": "300ms", "dtrees.workers-timeout": "500ms"}
-
-
-@pytest.fixture(autouse=True)
-def rounds_one_by_one(monkeypatch):
-    """The client hears of every round, so a fault may come between any two."""
-    monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: 0)
 
 
 class TestLimits:
@@ -130,6 +125,7 @@ def die_once(block, path, number):
     return block
 
 
+@one_by_one
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 class TestWorkersThatDie:
     @pytest.mark.one_of(3)
@@ -337,6 +333,7 @@ def healed(name):
             del place.healthy
 
 
+@one_by_one
 class TestWorkersThatComeAndGo:
     def test_they_join_and_leave(self):
         with connect(1, 1, True) as cluster, Client(cluster) as client:
@@ -445,6 +442,7 @@ class TestWorkersThatComeAndGo:
 
 
 @pytest.mark.chaos
+@one_by_one
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
 class TestWorkersThatHang:
     """A worker that is stopped answers nothing, and nobody is told: for `worker-ttl`, 5 minutes."""
@@ -548,6 +546,7 @@ class TestWorkersThatHang:
         assert len(calls) > 9
 
 
+@one_by_one
 class TestNothingIsLeft:
     @pytest.mark.one_of(2)
     @pytest.mark.parametrize("phase", ["blocks", "bags", "rounds", "subtrees"])
@@ -616,6 +615,7 @@ class TestInTasks:
             assert list(pool.map(fit, range(8))) == [EXPECTED] * 8
         assert_nothing_is_left(here)
 
+    @one_by_one
     def test_many_fits_leave_little(self, processes):
         """What the scheduler keeps of a fit that is over: groups of tasks, for its spans."""
         model = RandomForestClassifier(2, random_state=1, max_depth=3, regime="partitioned")
@@ -713,6 +713,7 @@ class TestWaves:
         assert len(parts) == n_waves
         assert [tree for part in parts for tree in part] == [0, 1, 2, 3]
 
+    @one_by_one
     def test_what_a_lost_cluster_leaves(self, monkeypatch):
         """The trees of the batches before."""
         monkeypatch.setattr(memory, "WAVE_CELLS", 1)
