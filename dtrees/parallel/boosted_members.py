@@ -439,7 +439,8 @@ class BlocksOfMembers(PlacedBlocks):
         return {self._alone: able[self._alone]}
 
     def _rows_of_block(self) -> int:
-        return self._parts.n_rows if self._is_alone else super()._rows_of_block()
+        whole, of_block = self._parts.n_rows, super()._rows_of_block()
+        return whole if self._is_alone else max(1, of_block // 2)  # members are more even so
 
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
         """What the models know of the rows of a block."""

@@ -58,7 +58,7 @@ HANDLER, RELAYED, ALIVE = "dtrees_exchange", "dtrees_relayed", "dtrees_alive"
 ASK_SECONDS = 5.0  # without a message, until a member is asked, and until it has answered
 PAUSED_SECONDS = 10.0  # until a worker that begins no task has left: its memory may do again
 IDLE_SECONDS = 120.0  # without a task, until a worker forgets an epoch: its client may be gone
-LONG = 2**16  # bytes of an array that is halved
+LONG = 2**17  # bytes of an array that is halved: fresh memory takes long from here on
 
 
 class EpochEndedError(ClusterError):
@@ -413,10 +413,10 @@ class Exchange:
                 await self._send(other, "after", own.copy())
 
     async def _send(self, partner: int, step: Any, numbers: np.ndarray) -> None:
-        from distributed.protocol import to_serialize
+        from distributed.protocol import Serialized, serialize
 
-        is_long = numbers.nbytes >= LONG
-        sent = to_serialize(numbers.data.cast("B")) if is_long else numbers.tobytes()
+        is_long = numbers.nbytes >= LONG  # not even looked at: whether to compress takes too long
+        sent = Serialized(*serialize(numbers.data.cast("B"))) if is_long else numbers.tobytes()
         await self._write(partner, step, numbers.dtype.str, sent, numbers.nbytes)
 
     async def _tell(self, partner: int, step: Any, thing: Any) -> None:
