@@ -316,6 +316,13 @@ class Table:
     sparse: scipy.sparse.csc_array | None
     units: np.ndarray
 
+    def __sizeof__(self) -> int:
+        """Bytes of the cells: Dask asks for it, to know what to spill."""
+        arrays = [own.values for own in self.numbers] + [own.codes for own in self.labels]
+        if self.sparse is not None:
+            arrays += [self.sparse.data, self.sparse.indices, self.sparse.indptr]
+        return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
+
     def dtypes(self) -> list[np.dtype | None]:
         """Types of the columns of a dense table; None for labels."""
         found: list[np.dtype | None] = [None] * self.n_columns

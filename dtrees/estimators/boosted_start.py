@@ -31,6 +31,7 @@ from dtrees.core.predict.raw import raw_before
 from dtrees.estimators.boosted_stopping import (
     Held,
     HeldElsewhere,
+    OthersElsewhere,
     ScoredElsewhere,
     ScoredRows,
     Watch,
@@ -38,13 +39,14 @@ from dtrees.estimators.boosted_stopping import (
     split,
 )
 from dtrees.estimators.column_rules import directions_of, interactions_of
-from dtrees.estimators.eval_sets import EvalSets, name_of
+from dtrees.estimators.eval_sets import EvalSets, OtherTables, name_of
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
     from dtrees.estimators.boosting import BaseBoosting
 
 NO_EVALS = EvalSets()
+NOTHING_HERE = Held(None, np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), None)
 ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn
 
 
@@ -260,7 +262,7 @@ def check_begin(loss: Loss | OwnLoss, y: np.ndarray, offset: np.ndarray) -> None
 def _held(given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarray | slice) -> Held:
     """The rows that are scored; of those elsewhere nothing is known here."""
     if isinstance(target, SpreadTarget):
-        return Held(given.X, of_loss, of_loss, of_loss, None)
+        return NOTHING_HERE
     units = units_of(target)
     weight = None if units is None else units[rows] * target.weight_unit
     numbers = np.arange(target.n_rows)[rows]
@@ -284,9 +286,14 @@ def _watch(
     own = copy.copy(model)
     own.__dict__.update(learned, forest_=Forest(()))
     predictor, held = own._predictor(), sides.held
-    sets: list[tuple[str, Held, LeafLookup | None, type[ScoredRows]]]
-    sets = [(each.name, *each.read(predictor, run), ScoredRows) for each in evals.sets]
+    sets: list[tuple[str, Held, LeafLookup | None, type[ScoredRows]]] = []
     is_here = isinstance(given.coded, CodedMatrix)
+    others = [] if is_here else [each for each in evals.sets if each.columns is not None]
+    for each in evals.sets:
+        if each in others:
+            sets.append((each.name, NOTHING_HERE, None, OthersElsewhere))
+        else:
+            sets.append((each.name, *each.here().read(predictor, run), ScoredRows))
     is_apart = held is None or model.validation_fraction is not None
     decides = held is not None or (len(sets) > 0 and bool(model.early_stopping))  # "auto" is True
     own.do_early_stopping_ = decides
@@ -325,7 +332,8 @@ def _watch(
                 "X_val and y_val or as eval_set for other scorers, or say regime='replicated'."
             )
         found.append(kind(name, rows.rows, table, np.ascontiguousarray(raw), measures))
-    return Watch(found, int(model.n_iter_no_change), float(model.tol), decides, is_apart)
+    how = int(model.n_iter_no_change), float(model.tol), decides, is_apart
+    return Watch(found, *how, OtherTables.of(others, predictor) if others else None)
 
 
 def _rules(model: BaseBoosting, given: CodedTable, target: Target) -> BoostingRules:

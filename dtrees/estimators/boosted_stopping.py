@@ -66,6 +66,7 @@ from dtrees.typing import Members, Runner
 if TYPE_CHECKING:
     from dtrees.estimators.boosted_start import Start
     from dtrees.estimators.boosting import BaseBoosting
+    from dtrees.estimators.eval_sets import OtherTables
 
 
 def has_stopped(scores: list[float], n_iter_no_change: int, tol: float) -> bool:
@@ -169,6 +170,7 @@ OF_PREDICTIONS = (
     "sklearn.metrics.make_scorer(function, greater_is_better=False)."
 )
 Score = Callable[[np.ndarray, list[Tree]], float]
+ScoredParts = tuple[np.ndarray, LeafLookup, np.ndarray, np.ndarray | None, np.ndarray]
 Curves = dict[str, dict[str, list[float]]]  # by name of rows and of measure
 
 
@@ -208,6 +210,11 @@ class ScoredRows:
             self.scores[name].append(measure(raw, trees))
 
     @property
+    def is_apart(self) -> bool:
+        """Whether they are not grown from."""
+        return self.walked is not None
+
+    @property
     def is_of_fit(self) -> bool:
         """Whether they are rows of the table of the fit."""
         return self.walked is None or isinstance(self.walked, CodedRows)
@@ -229,7 +236,12 @@ class ScoredElsewhere(ScoredRows):
     """
 
     told: Mapping[str, Sequence[float]] = {}
-    is_held = False
+    which = "grown"
+
+    @property
+    def is_apart(self) -> bool:
+        """As their name says."""
+        return self.which != "grown"
 
     @property
     def is_of_fit(self) -> bool:
@@ -268,7 +280,13 @@ class ScoredElsewhere(ScoredRows):
 class HeldElsewhere(ScoredElsewhere):
     """Those that are held out of the growth."""
 
-    is_held = True
+    which = "held"
+
+
+class OthersElsewhere(ScoredElsewhere):
+    """Those of another table."""
+
+    which = "others"
 
 
 @dataclass(frozen=True)
@@ -277,35 +295,50 @@ class SpreadScores:
 
     Attributes
     ----------
-    sets : dict of str to (bool, dict)
-        By name, whether the rows are held out, or else they are those of the growth; and by name of
-        a measure a loss, or a measure of those who have all rows, and scores before the last one.
+    sets : dict of str to (str, dict)
+        By name, whether the rows are those of the growth ("grown"), held out ("held"), or of
+        another table ("others"); and by name of a measure a loss, or a measure of those who have
+        all rows, and scores before the last one.
     n_iter_no_change, tol, decides
         As for `Watch`.
+    join : callable or None
+        Makes of the name of another table and parts of all of them what is scored.
     """
 
-    sets: Mapping[str, tuple[bool, dict[str, tuple[Any, list[float]]]]]
+    sets: Mapping[str, tuple[str, dict[str, tuple[Any, list[float]]]]]
     n_iter_no_change: int
     tol: float
     decides: bool
+    join: Callable[[str, Sequence[Any]], ScoredParts] | None
 
-    def here(self, rows: BoostedRows, held: np.ndarray | None, members: Members | None) -> Watch:
-        """The watch of one who has some of the rows."""
+    def here(
+        self,
+        rows: BoostedRows,
+        held: np.ndarray | None,
+        members: Members | None,
+        others: Sequence[Any] = (),
+    ) -> Watch:
+        """The watch of one who has some of the rows, and `others`: parts of other tables."""
         found = []
-        for name, (is_held, asked) in self.sets.items():
-            own = held if is_held else rows.chosen
-            if own is None:
-                own = np.arange(len(rows.y))
-            weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
+        for name, (which, asked) in self.sets.items():
+            walked: LeafLookup | None = None
+            if which == "others":
+                assert self.join is not None
+                own, walked, y, weight, raw = self.join(name, others)
+            else:
+                chosen = held if which == "held" else rows.chosen
+                own = np.arange(len(rows.y)) if chosen is None else chosen
+                y, weight = rows.y[own], None
+                if rows.weight is not None:
+                    weight = rows.weight[own] * rows.weight_unit
+                assert rows.raw is not None
+                raw = np.ascontiguousarray(rows.raw[:, own].T)
+                if which == "held" or members is None:
+                    walked = CodedRows(rows.coded)
             measures = {
-                each: ByLoss(how, rows.y[own], weight, members)
-                if isinstance(how, Loss | OwnLoss)
-                else how
+                each: ByLoss(how, y, weight, members) if isinstance(how, Loss | OwnLoss) else how
                 for each, (how, _) in asked.items()
             }
-            assert rows.raw is not None
-            raw = np.ascontiguousarray(rows.raw[:, own].T)
-            walked = CodedRows(rows.coded) if is_held or members is None else None
             scored = ScoredRows(name, own, walked, raw, measures)
             for each, (_, before) in asked.items():
                 scored.scores[each][:0] = before
@@ -327,6 +360,8 @@ class Watch:
         Whether the first measure of the first set may end the fit.
     is_apart : bool, default=True
         Whether none of the rows of the first set is grown from.
+    others : OtherTables or None, default=None
+        Sets that are other tables on the workers of a cluster.
     """
 
     sets: list[ScoredRows]
@@ -334,6 +369,7 @@ class Watch:
     tol: float
     decides: bool = True
     is_apart: bool = True
+    others: OtherTables | None = None
 
     def __post_init__(self) -> None:
         self._trees: list[Tree] = []
@@ -368,16 +404,17 @@ class Watch:
     def elsewhere(self) -> SpreadScores | None:
         """How rows are scored that are not here; None: there are none."""
         there = {
-            each.name: (each.is_held, asked)
+            each.name: (each.which, asked)
             for each in self.sets
             if isinstance(each, ScoredElsewhere) and (asked := each.elsewhere())
         }
         if not there:
             return None
         first = self.sets[0]
-        _, asked = there.get(first.name, (False, {}))
+        _, asked = there.get(first.name, ("", {}))
         decides = self.decides and next(iter(first.measures)) in asked
-        return SpreadScores(there, self.n_iter_no_change, self.tol, decides)
+        join = None if self.others is None else self.others.join
+        return SpreadScores(there, self.n_iter_no_change, self.tol, decides, join)
 
     def curves(self) -> Curves:
         """What the measures say after 1, 2, ... iterations, of training rows first.
@@ -385,7 +422,7 @@ class Watch:
         Losses are positive.
         """
         found: Curves = {}
-        for each in sorted(self.sets, key=lambda each: each.walked is not None):
+        for each in sorted(self.sets, key=lambda each: each.is_apart):
             of_rows = found[each.name] = {}
             for name, measure in each.measures.items():
                 sign = -1.0 if isinstance(measure, ByLoss) else 1.0

@@ -231,7 +231,9 @@ class BaseBoosting(BaseModel):
             give those of other rows to `predict`. None: rows begin with the best constant.
         X_val : table of shape (n_val, n_columns), default=None
             Rows that early stopping scores, instead of some of `X`: the set "validation". They are
-            not grown from, and have no part in the codes. A Dask collection comes to this process.
+            not grown from, and have no part in the codes. Dask collections, if `y_val` is one, too,
+            stay on the workers where the model grows there and is scored by the loss only.
+            Otherwise they come to this process.
         y_val : array-like of shape (n_val,), default=None
             Their target; of a classifier, labels that `y` has.
         sample_weight_val, init_score_val : array-like of shape (n_val,), default=None
@@ -344,22 +346,25 @@ class BaseBoosting(BaseModel):
         self._check_parameters()
         own = X_val, y_val, sample_weight_val, init_score_val
         listed = eval_set, eval_names, eval_sample_weight, eval_init_score
-        evals = NO_EVALS
+        evals, stats = NO_EVALS, FitStatistics()
+        stay = partial(
+            admitted_where_they_are, stats=stats, regime=self.regime, regimes=REGIMES[1:]
+        )
         if any(each is not None for each in (*own, *listed, eval_metric)):
             of_fit = X, y, sample_weight, init_score
-            evals = EvalSets.of(of_fit, own, listed, eval_metric, self)
+            of_evals = None if self.warm_start else stay
+            evals = EvalSets.of(of_fit, own, listed, eval_metric, self, of_evals)
         callbacks = [] if callbacks is None else check_callbacks(callbacks)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
-        place, stats = place_of_boosting(self.regime), FitStatistics()
+        place = place_of_boosting(self.regime)
         there = kept_forest(self) if self.warm_start and unfinished is None else None
         folder = None if checkpoint is None else Checkpoint(checkpoint)
         plan, run = FitPlan(self), threaded(self.n_jobs)
         of_rows = {"y": y, "sample_weight": sample_weight, "init_score": init_score}
-        admit = partial(admitted)
-        if there is None and evals.may_be_elsewhere(self):
-            admit = partial(admitted_where_they_are, regime=self.regime, regimes=REGIMES[1:])
-        X, y, sample_weight, init_score = admit(X, of_rows, stats)
+        may_stay = there is None and evals.may_be_elsewhere(self)
+        admit = stay if may_stay else partial(admitted, stats=stats)
+        X, y, sample_weight, init_score = admit(X, of_rows)
         is_new = there is None and unfinished is None
         seed = seed_of(self, folder) if is_new else self._fit_seed
         table, values, offset, begun, is_shown = X, y, None, None, len(evals.sets) > 0
@@ -482,7 +487,8 @@ class BaseBoosting(BaseModel):
         coded: Any = rows.coded
         thresholds = start.learned["codebook_"].thresholds
         about = start.growing, thresholds, start.begun.held, scores
-        model = SpreadModel(coded, rows, *about, heard.earlier, start.begun.elsewhere)
+        others = None if watch is None or watch.others is None else watch.others.parts
+        model = SpreadModel(coded, rows, *about, heard.earlier, start.begun.elsewhere, others)
         there = heard.earlier
         if scores is None and len(heard.fit.numbers) == 0:
             heard.replay(there)

@@ -8,27 +8,37 @@ They are no rows of the table: no cut point, category or class is theirs, and al
 are grown from. As in scikit-learn, class weights do not concern them. Rows of weight zero are not
 there. The first set that is not the training rows may end the fit, by the parameter `scoring`; what
 `eval_metric` names is only told.
+
+Sets that are Dask collections stay on the workers of a cluster where the model grows there, and is
+scored by the loss. Their partitions are dealt out to the blocks of the fit (`OtherTables`)::
+
+    X_val, y_val, ...  ──▶ a `PartOfSet` of each partition ──▶ with a block, to its member
+    members            ──▶ walk down each new tree, and add up losses
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dtrees._other_words import did_you_mean
+from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table, read_table, row_values
-from dtrees.coding.target import Target, check_weights
+from dtrees.coding.target import GivenRows, check_weights, weights_differ, weights_given
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.packed_forest import RawCells
-from dtrees.core.predict.raw import leaves_of_cells
-from dtrees.estimators.boosted_stopping import Held
+from dtrees.core.predict.raw import leaves_of_cells, raw_before
+from dtrees.estimators.boosted_stopping import Held, ScoredParts
 from dtrees.estimators.fit_plan import one_target
 from dtrees.estimators.prediction import BoostedPredictor, offsets_of
-from dtrees.parallel import computed, is_lazy
+from dtrees.parallel import FitStatistics, RowColumns, computed, is_lazy
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -46,26 +56,30 @@ class Whole:
 
 @dataclass(frozen=True, eq=False)
 class ValueRows(LeafLookup):
-    """Rows of a table that was not coded, walked by their values, each label of which is read once.
+    """Rows of tables that were not coded, walked by their values, each label of which is read once.
 
     May be sent elsewhere, where they walk on one thread.
     """
 
-    cells: RawCells
+    cells: Sequence[RawCells]
     run: Runner = serial
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ValueRows, (RawCells(self.cells.book, self.cells.table),)
+        return ValueRows, ([RawCells(own.book, own.table) for own in self.cells],)
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
-        """Leaf of some rows, int32 (n,). O(rows of the table x depth)."""
-        (found,) = leaves_of_cells(tree, self.cells, self.run)
+        """Leaf of some rows, int32 (n,). O(rows of the tables x depth)."""
+        parts = [leaves_of_cells(tree, own, self.run)[0] for own in self.cells]
+        found = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int32), *parts])
         return found if len(rows) == len(found) else found[rows]
 
 
 @dataclass(frozen=True, eq=False)
 class EvalSet:
-    """Rows to be scored, in memory; `words` are what their table and target are called."""
+    """Rows to be scored; `words` are what their table and target are called.
+
+    In memory; or collections, whose `columns` stay where they are: `y`, weights and `init_score`.
+    """
 
     name: str
     X: Any
@@ -73,41 +87,190 @@ class EvalSet:
     sample_weight: Any
     init_score: Any
     words: tuple[str, str]
+    columns: RowColumns | None = None
 
     @classmethod
-    def of(cls, name: str, given: Sequence[Any], words: tuple[str, str]) -> EvalSet:
-        """The four parts as they are given, of which Dask collections are computed."""
-        X, *others = computed(*given)
-        y, sample_weight, init_score = map(row_values, others)
-        return cls(name, X, y, sample_weight, init_score, words)
+    def of(
+        cls,
+        name: str,
+        given: Sequence[Any],
+        words: tuple[str, str],
+        admit: Callable[..., tuple[Any, ...]] | None = None,
+    ) -> EvalSet:
+        """The four parts as they are given; Dask collections are computed.
 
-    def read(self, predictor: BoostedPredictor, run: Runner) -> tuple[Held, ValueRows]:
+        `admit`, as `admitted_where_they_are`, is there where they may stay instead. ValueError:
+        those that stay have other lengths, or weights that cannot be.
+        """
+        X, y, weight, start = given
+        if admit is not None and is_lazy(X) and hasattr(type(X), "ndim"):
+            with _named(words):
+                of_rows = {"y": y, "sample_weight": weight, "init_score": start}
+                table, y, weight, start = admit(X, of_rows)
+                if is_lazy(y):
+                    of_rows = {"y": y, "sample_weight": weight, "init_score": start}
+                    stats = FitStatistics()
+                    columns = RowColumns.of(table, of_rows, stats)
+                    if weight is not None:
+                        columns.asked(_weights_of, weights_differ, stats)
+                    return cls(name, X, y, weight, start, words, columns)
+        return cls(name, X, y, weight, start, words).here()
+
+    def here(self) -> EvalSet:
+        """Those in memory."""
+        X, *others = computed(self.X, self.y, self.sample_weight, self.init_score)
+        y, weight, start = map(row_values, others)
+        return EvalSet(self.name, X, y, weight, start, self.words)
+
+    def parts(self, predictor: BoostedPredictor) -> Callable[[], list[Any]]:
+        """Makes a `PartOfSet` of each partition: tasks of Dask, anew with each call."""
+        assert self.columns is not None
+        table, own = self.columns.table, EvalSet(self.name, None, None, None, None, self.words)
+        with _named(self.words):
+            predictor.check_columns(table.names, table.n_columns)
+        read = partial(PartOfSet.of, own, predictor)
+        given = read, "scored-part", [part for part, *_ in table.parts()]
+        return partial(self.columns.each, *given)
+
+    def read(
+        self, predictor: BoostedPredictor, run: Runner, first_row: int | None = None
+    ) -> tuple[Held, ValueRows]:
         """The rows as they are scored, and as they walk down the trees of a fit.
+
+        `first_row` is the number of the first of these rows, where there are others.
 
         ValueError: columns are not those of the fit, lengths differ, or a row of positive weight
         has a label that is none of the fit, or a target for which the loss has no use.
         """
         X_word, y_word = self.words
         classes, n_values = predictor.classes, len(predictor.initial)
-        try:
+        with _named(self.words):
             table = predictor.check(self.X, run)
             y = one_target(self.y, predictor.estimator)
             if len(y) != table.n_rows:
                 raise ValueError(f"{X_word} has {table.n_rows} rows, {y_word} has {len(y)} values.")
             weight, start = self.sample_weight, self.init_score
-            weight = None if weight is None else check_weights(weight, len(y))
+            if weight is not None:
+                is_part = first_row is not None
+                weight = (weights_given if is_part else check_weights)(weight, len(y))
             start = None if start is None else offsets_of(start, len(y), n_values)
             rows = np.arange(len(y))
             if weight is not None:
                 rows = np.flatnonzero(weight)
                 y, weight = y[rows], weight[rows]
                 start = None if start is None else start[rows]
-            of_loss = _numbers(y) if classes is None else _numbers_of_classes(y, classes, y_word)
-            predictor.loss.check(of_loss)
-        except ValueError as error:
-            raise ValueError(f"Rows to be scored ({X_word}, {y_word}): {error}") from error
-        walked = ValueRows(RawCells(predictor.book, table), run)
+            of_loss = np.empty(0)
+            if len(rows) > 0:  # of a part that weighs something
+                own = GivenRows.of(y, None, classes is not None, first_row or 0)
+                of_loss = own.y if classes is None else _of_classes(own, classes, y_word)
+                predictor.loss.check(of_loss)
+        walked = ValueRows([RawCells(predictor.book, table)], run)
         return Held(self.X, rows, y, of_loss, weight, start), walked
+
+
+@contextmanager
+def _named(words: tuple[str, str]) -> Iterator[None]:
+    """What is wrong with rows to be scored is said of them (ValueError)."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"Rows to be scored ({', '.join(words)}): {error}") from error
+
+
+def _weights_of(y: Any, sample_weight: Any, init_score: Any, first_row: int) -> GivenRows:
+    """Weights of some rows, which are what is asked about."""
+    weight = weights_given(sample_weight, len(y), first_row)
+    return GivenRows(np.empty(0), None, weight, first_row)
+
+
+@dataclass(frozen=True, eq=False)
+class PartOfSet:
+    """Rows of a partition of a set, without those that weigh nothing.
+
+    Attributes
+    ----------
+    name : str
+        Of the set.
+    table : Table
+        With all rows.
+    rows : intp (n,)
+        Numbers of the rows.
+    of_loss, weight, raw : float64 (n,) or (n, n_values)
+        Targets as the loss wants them, weights or None, and what raw predictions begin with.
+    """
+
+    name: str
+    table: Table
+    rows: np.ndarray
+    of_loss: np.ndarray
+    weight: np.ndarray | None
+    raw: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        own: EvalSet,
+        predictor: BoostedPredictor,
+        y: Any,
+        weight: Any,
+        start: Any,
+        first_row: int,
+        X: Any,
+    ) -> PartOfSet:
+        """Those of a set, from the columns of a partition `X`; ValueError as `EvalSet.read`."""
+        table = predictor.table_of(X)
+        own = replace(own, X=table, y=y, sample_weight=weight, init_score=start)
+        held, walked = own.read(predictor, serial, first_row)
+        raw = raw_before(predictor.initial, len(held.rows), held.offset)
+        (cells,) = walked.cells
+        return cls(own.name, cells.table, held.rows, held.of_loss, held.weight, raw)
+
+    def __sizeof__(self) -> int:
+        """Bytes, for Dask."""
+        arrays = [each for each in vars(self).values() if isinstance(each, np.ndarray)]
+        return object.__sizeof__(self) + sum(each.nbytes for each in arrays) + getsizeof(self.table)
+
+
+@dataclass(frozen=True, eq=False)
+class OtherTables:
+    """Sets that stay on the workers of a cluster, as a model reads them.
+
+    Attributes
+    ----------
+    makers : list of callable
+        `EvalSet.parts` of each.
+    join : callable
+        What a member does with parts that it has, as `SpreadScores.join`; picklable.
+    """
+
+    makers: Sequence[Callable[[], list[Any]]]
+    join: Callable[[str, Sequence[PartOfSet]], ScoredParts]
+
+    @classmethod
+    def of(cls, sets: Sequence[EvalSet], predictor: BoostedPredictor) -> OtherTables:
+        """Those of some sets."""
+        join = partial(_joined, predictor.book, len(predictor.initial))
+        return cls([each.parts(predictor) for each in sets], join)
+
+    def parts(self) -> list[Any]:
+        """Parts of all sets, as tasks of Dask."""
+        return [part for make in self.makers for part in make()]
+
+
+def _joined(book: CodeBook, n_values: int, name: str, parts: Sequence[PartOfSet]) -> ScoredParts:
+    """Rows of a set, how they walk, targets, weights, and raw predictions; there may be none."""
+    own = [part for part in parts if part.name == name]
+    firsts = np.cumsum([0, *(part.table.n_rows for part in own)])
+    rows = [part.rows + first for part, first in zip(own, firsts[:-1], strict=True)]
+    weights = [part.weight for part in own if part.weight is not None]
+    raws = [part.raw for part in own]
+    return (
+        np.concatenate([np.empty(0, dtype=np.intp), *rows]),
+        ValueRows([RawCells(book, part.table) for part in own]),
+        np.concatenate([np.empty(0), *(part.of_loss for part in own)]),
+        np.concatenate(weights) if weights else None,
+        np.concatenate([np.empty((0, n_values)), *raws]),  # which steps are added to
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +296,9 @@ class EvalSets:
 
         Losses of the user's begin with all rows; and scorers but the loss have predictions of all.
         """
-        measures = [model.scoring, *self.metrics.values()]
         is_scored = self.training is not None
         is_scored |= not self.sets and model.early_stopping is not False
-        by_loss = all(isinstance(each, str) and each == "loss" for each in measures)
+        by_loss = _are_losses([model.scoring, *self.metrics.values()])
         return isinstance(model.loss, str) and (by_loss or not is_scored)
 
     @classmethod
@@ -147,8 +309,9 @@ class EvalSets:
         listed: tuple[Any, Any, Any, Any],
         eval_metric: Any,
         model: BaseBoosting,
+        admit: Callable[..., tuple[Any, ...]] | None = None,
     ) -> EvalSets:
-        """What was given to `fit`; Dask collections come to this process.
+        """What was given to `fit`; Dask collections come to this process, or stay.
 
         fitted, own
             Table, target, weights and ``init_score``: of the fit, and as ``X_val`` and its like.
@@ -156,12 +319,17 @@ class EvalSets:
             ``eval_set``, ``eval_names``, ``eval_sample_weight`` and ``eval_init_score``.
         model
             That is to be fitted.
+        admit
+            As for `EvalSet.of`, if the model may grow where collections are.
 
         ValueError: parts are missing or too many. TypeError: something is no list of pairs.
         """
         sets, training = [], None
+        metrics = {} if eval_metric is None else _metrics(eval_metric, model.loss)
+        if not (isinstance(model.loss, str) and _are_losses([model.scoring, *metrics.values()])):
+            admit = None
         if any(each is not None for each in own):
-            sets.append(_own_set(own, model.early_stopping))
+            sets.append(_own_set(own, model.early_stopping, admit))
         for number, (name, given) in enumerate(_pairs(*listed)):
             is_training = _are_equal(given[1], fitted[1], _table_of_rows)
             if is_training and _are_equal(given[0], fitted[0], read_table):
@@ -180,7 +348,7 @@ class EvalSets:
             else:
                 words = f"eval_set[{number}][0]", f"eval_set[{number}][1]"
                 name = f"valid_{number}" if name is None else name
-                sets.append(EvalSet.of(name, given, words))
+                sets.append(EvalSet.of(name, given, words, admit))
         for each in sets:
             if (each.init_score is None) != (fitted[3] is None):
                 start = "init_score_val" if each.words[0] == "X_val" else "eval_init_score"
@@ -188,11 +356,16 @@ class EvalSets:
                     f"Rows that are scored begin as the rows of the fit do. Give init_score and, "
                     f"for {each.words[0]}, {start}; or none of both."
                 )
-        metrics = {} if eval_metric is None else _metrics(eval_metric, model.loss)
         return cls(tuple(sets), training, metrics)
 
 
-def _own_set(own: tuple[Any, ...], early_stopping: Any) -> EvalSet:
+def _are_losses(measures: Sequence[Any]) -> bool:
+    return all(isinstance(each, str) and each == "loss" for each in measures)
+
+
+def _own_set(
+    own: tuple[Any, ...], early_stopping: Any, admit: Callable[..., tuple[Any, ...]] | None
+) -> EvalSet:
     """The rows that are given as ``X_val`` and its like; some of them are not None."""
     own = tuple(each.rows if isinstance(each, Whole) else each for each in own)
     X_val, y_val = own[:2]
@@ -207,7 +380,7 @@ def _own_set(own: tuple[Any, ...], early_stopping: Any) -> EvalSet:
             "X_val and y_val are for early stopping, and early_stopping is False. Set it to "
             "'auto' or True, leave them out, or give them as eval_set, which is scored only."
         )
-    return EvalSet.of("validation", own, ("X_val", "y_val"))
+    return EvalSet.of("validation", own, ("X_val", "y_val"), admit)
 
 
 def _are_equal(one: Any, other: Any, read: Callable[[Any], Table]) -> bool:
@@ -301,15 +474,8 @@ def _metrics(eval_metric: Any, loss: Any) -> dict[str, Any]:
     return found
 
 
-def _numbers(y: np.ndarray) -> np.ndarray:
-    """Targets as float64; ValueError: they are none, or not finite."""
-    Target.regression(y)
-    return np.ascontiguousarray(y, dtype=np.float64)
-
-
-def _numbers_of_classes(y: np.ndarray, classes: np.ndarray, word: str) -> np.ndarray:
+def _of_classes(own: GivenRows, classes: np.ndarray, word: str) -> np.ndarray:
     """Labels as numbers of the classes of a fit, float64."""
-    own = Target.classification(y)
     assert own.classes is not None
     known = {label: number for number, label in enumerate(classes.tolist())}
     labels = own.classes.tolist()

@@ -63,7 +63,7 @@ from dtrees.parallel.together import OfModel, Together
 from dtrees.typing import Members, T
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 logger = logging.getLogger(__name__)
 
@@ -72,11 +72,15 @@ class Scores(Protocol):
     """How rows of the table are scored where they are; picklable."""
 
     def here(
-        self, rows: BoostedRows, held: np.ndarray | None, members: Members | None
+        self,
+        rows: BoostedRows,
+        held: np.ndarray | None,
+        members: Members | None,
+        others: Sequence[Any] = (),
     ) -> ScoresHere:
         """Begin with the rows of a member; `held` are those held out of the growth, int64 (n,).
 
-        `members` have others; None: nobody has.
+        `members` have others; None: nobody has. `others` are parts of `SpreadModel.others`.
         """
 
 
@@ -109,6 +113,8 @@ class SpreadModel:
         Those of the first iterations, which are there.
     elsewhere : callable or None
         Arrays of each partition by kind, where `rows` are not here: tasks of Dask, made anew.
+    others : callable or None
+        Parts of tables that are scored, too, and are not grown from: tasks of Dask, made anew.
     """
 
     parts: CodedPartitions | None
@@ -119,15 +125,20 @@ class SpreadModel:
     scores: Scores | None = None
     trees: Sequence[Tree] = ()
     elsewhere: Callable[[], list[Any]] | None = None
+    others: Callable[[], list[Any]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class StoredBoostedRows:
-    """What boosted models know of the rows of a block, beside their codes; as `arrays_of`."""
+    """What boosted models know of the rows of a block, beside their codes; as `arrays_of`.
+
+    `others` are parts of `SpreadModel.others`.
+    """
 
     first_row: int
     n_rows: int
     arrays: dict[str, np.ndarray]
+    others: Sequence[Any]
 
 
 sizeof.register(StoredBoostedRows, size_of_half)
@@ -165,18 +176,22 @@ def arrays_of(
 
 
 def make_boosted_rows(
-    rows: slice, names: Sequence[str], stretches: Sequence[Sequence[np.ndarray]]
+    rows: slice,
+    others: Sequence[Any],
+    names: Sequence[str],
+    stretches: Sequence[Sequence[np.ndarray]],
 ) -> StoredBoostedRows:
     """The rest of a block, from stretches of each of its arrays."""
     arrays = {name: np.concatenate(own) for name, own in zip(names, stretches, strict=True)}
-    return StoredBoostedRows(rows.start, rows.stop - rows.start, arrays)
+    return StoredBoostedRows(rows.start, rows.stop - rows.start, arrays, others)
 
 
-def join_boosted_rows(rows: slice, parts: Sequence[dict[str, np.ndarray]]) -> StoredBoostedRows:
+def join_boosted_rows(
+    rows: slice, others: Sequence[Any], parts: Sequence[dict[str, np.ndarray]]
+) -> StoredBoostedRows:
     """The rest of a block, from that of partitions."""
-    return make_boosted_rows(
-        rows, list(parts[0]), [[part[name] for part in parts] for name in parts[0]]
-    )
+    stretches = [[part[name] for part in parts] for name in parts[0]]
+    return make_boosted_rows(rows, others, list(parts[0]), stretches)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -226,7 +241,8 @@ class MemberState:
             "is_part": members is not None,
         }
         lay_out = cache(partial(ColumnBlocks, coded, **how))  # once for all models
-        of_table = lay_out, coded, np.concatenate(numbers).astype(np.uint64)
+        parts = [part for block in blocks for part in block.others]
+        of_table = parts, lay_out, coded, np.concatenate(numbers).astype(np.uint64)
         works = {}
         for number, (names, *own) in enumerate(models):
             others = members if together is None else OfModel(together, number)
@@ -238,6 +254,7 @@ class MemberState:
     def begin(
         cls,
         members: Members | None,
+        others: Sequence[Any],
         lay_out: Callable[..., ColumnBlocks],
         coded: CodedMatrix,
         numbers: np.ndarray,
@@ -265,7 +282,7 @@ class MemberState:
         rows = with_raw(rows, growing)
         raw = rows.raw
         assert raw is not None
-        scored = None if scores is None else scores.here(rows, held, members)
+        scored = None if scores is None else scores.here(rows, held, members, others)
         trees = () if packed is None else unpack(packed)
         n_values = len(growing.initial)
         walked, everywhere = CodedRows(coded), np.arange(coded.n_rows)
@@ -414,7 +431,8 @@ class BlocksOfMembers(PlacedBlocks):
         parts: CodedPartitions,
         kept: KeptTable,
     ) -> None:
-        there = models[0].elsewhere  # of one model
+        there, self._others = models[0].elsewhere, models[0].others  # of one model
+        self._others_there: list[Future] = []  # until blocks are made
         super().__init__(tasks, parts, kept, there)
         self._models = models
         self._arrays, self._names = ({}, [{}]) if there is not None else arrays_of(models)
@@ -442,13 +460,21 @@ class BlocksOfMembers(PlacedBlocks):
         whole, of_block = self._parts.n_rows, super()._rows_of_block()
         return whole if self._is_alone else max(1, of_block // 2)  # members are more even so
 
+    def _make_rows(self) -> None:
+        self._others_there = [] if self._others is None else self._tasks.hold(self._others())
+        super()._make_rows()
+        self._others_there = []
+
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
-        """What the models know of the rows of a block."""
+        """What the models know of the rows of a block, and its share of other parts."""
+        number = int(np.searchsorted(np.cumsum(self._kept.lengths), rows.start, side="right"))
+        others = self._others_there[number :: len(self._kept.lengths)]
         if self._each is not None:
-            made = rows, self._rows_there(rows)
+            made = rows, others, self._rows_there(rows)
             return Call("boosted-rows", join_boosted_rows, made, workers)
         sent = [self._sent_rows(values, rows) for values in self._arrays.values()]
-        return Call("boosted-rows", make_boosted_rows, (rows, list(self._arrays), sent), workers)
+        about = rows, others, list(self._arrays), sent
+        return Call("boosted-rows", make_boosted_rows, about, workers)
 
     def grow(self) -> Generator[tuple[int, list[Tree], Any]]:
         """Grow all iterations, or those up to the last one that is wanted.

@@ -95,12 +95,19 @@ class Model(ABC):
 
         `rows` are what they begin with; None: with the same.
 
+        """
+        table = self.table_of(block)
+        return getattr(self, method)(table) if rows is None else self.begun(method, table, rows)
+
+    def table_of(self, block: Any) -> Table:
+        """The table of a block, whose columns have been checked.
+
         Names that only one side has were a warning then, and are none for every block.
         """
         table = read_table(block)
         if table.names is None or self.book.feature_names is None:
             table = replace(table, names=self.book.feature_names)
-        return getattr(self, method)(table) if rows is None else self.begun(method, table, rows)
+        return table
 
 
 class Sealed:

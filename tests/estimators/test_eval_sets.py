@@ -552,7 +552,7 @@ def test_rows_walk_on_the_threads_of_the_fit_and_their_labels_are_read_once(monk
     expected = [apply(tree, model.codebook_, checked) for tree in model.forest_]
     asked, read = [], CodeBook.read_labels
     monkeypatch.setattr(CodeBook, "read_labels", lambda *args: asked.append(1) or read(*args))
-    walked = ValueRows(RawCells(model.codebook_, checked), run)
+    walked = ValueRows([RawCells(model.codebook_, checked)], run)
     everywhere = np.arange(n)
     for tree, leaves in zip(model.forest_, expected, strict=True):
         np.testing.assert_array_equal(walked.leaves(tree, everywhere), leaves)

@@ -296,13 +296,22 @@ class TestFaults:
     )
 
     def fitted(self, client, **parameters):
+        parameters = {"early_stopping": False, **parameters}
         model = self.MODEL(**{"regime": "partitioned", **parameters})
+        others = da.from_array(X[::-1], chunks=(70, -1)), da.from_array(F, chunks=50)
         with client.as_current():
-            model.fit(da.from_array(X, chunks=(90, -1)), F, WEIGHT)
-        expected = self.MODEL(**{**parameters, "regime": "local"}).fit(X, F, WEIGHT)
+            model.fit(da.from_array(X, chunks=(90, -1)), F, WEIGHT, eval_set=others)
+        expected = self.MODEL(**{**parameters, "regime": "local"})
+        expected.fit(X, F, WEIGHT, eval_set=(X[::-1], F))
         assert found(model) == found(expected)
+        assert model.evals_result_ == expected.evals_result_
         assert ours(client) == []
         return model.fit_report_
+
+    @pytest.fixture(autouse=True)
+    def few_rows(self, monkeypatch):
+        """Rows that are scored stay where they are."""
+        monkeypatch.setattr("dtrees.parallel.row_columns.FEW_ROWS", 0)
 
     @pytest.mark.parametrize("number", [0, 3])
     @pytest.mark.parametrize("phase", ["blocks", "rounds"])

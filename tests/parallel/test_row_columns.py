@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client
+from sklearn.base import clone
 
 from dtrees import (
     DecisionTreeClassifier,
@@ -20,6 +21,8 @@ from dtrees import (
     losses,
 )
 from dtrees.coding.target import GivenRows, Target, TargetUnits
+from dtrees.estimators.eval_sets import EvalSet
+from dtrees.parallel import is_lazy
 from tests.parallel.clusters import connect, digest, ours
 
 pd = pytest.importorskip("pandas")
@@ -69,6 +72,11 @@ def lazy(values, cut="others"):
         return None
     chunks = CUTS[cut] if isinstance(CUTS[cut], int) else (CUTS[cut],)
     return da.from_array(values, chunks=chunks)
+
+
+def refuse_collections(rows, here=EvalSet.here):
+    assert not is_lazy(rows.X)
+    return here(rows)
 
 
 def table(values=X):
@@ -309,6 +317,85 @@ class TestBoosting:
         assert fitted[0].evals_result_ == fitted[1].evals_result_
         assert digest(fitted[0].forest_.trees) == digest(fitted[1].forest_.trees)
 
+    @pytest.mark.parametrize(
+        ("name", "cut", "weight", "regime"),
+        [
+            ("words", "others", "none", "partitioned"),
+            ("words", "uneven", "fractions", "replicated"),
+            ("numbers", "one", "whole", "partitioned"),
+            ("medians", "alike", "ones", "partitioned"),
+            ("positive", "others", "sparse", None),
+        ],
+    )
+    def test_other_rows_are_scored_where_they_are(
+        self, name, cut, weight, regime, two, monkeypatch
+    ):
+        alone, y = boosted_of(name, early_stopping=True, n_iter_no_change=2)
+        alone.set_params(max_iter=8)
+        w = np.where(np.arange(N) < 700, 0.0, 1.5) if weight == "sparse" else WEIGHTS[weight]
+        other = np.roll(y, 1)
+        rows = {"X_val": X[::-1], "y_val": other, "sample_weight_val": w}
+        alone.fit(X, y, **rows, eval_set=[(X[:90], y[:90]), (X, y)])
+        monkeypatch.setattr(EvalSet, "here", refuse_collections)
+        spread = clone(alone).set_params(regime=regime)
+        rows = {"X_val": table(X[::-1]), "y_val": lazy(other, cut)}
+        with two.as_current():
+            own = table(), lazy(y)
+            sets = [(X[:90], y[:90]), own]
+            spread.fit(*own, **rows, sample_weight_val=lazy(w, cut), eval_set=sets)
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+        assert spread.evals_result_ == alone.evals_result_
+        assert list(spread.evals_result_) == list(alone.evals_result_)
+        assert spread.validation_score_.tolist() == alone.validation_score_.tolist()
+        assert ours(two) == []
+
+    def test_frames_of_other_rows_that_begin_with_raw_predictions(self, two, monkeypatch):
+        words = np.array(["a", "bb", "ccc", "d", None], dtype=object)
+        frame = pd.DataFrame(X).rename(columns=str).assign(word=words[RNG.integers(0, 4, N)])
+        others = frame[::-1].assign(word=words[RNG.integers(0, 5, N)])
+        others.iloc[400, 4] = "unseen"
+        alone, y = boosted_of("words", early_stopping=True)
+        starts, lazy_starts = RNG.normal(size=(2, N, 4)), []
+        alone.fit(frame, y, init_score=starts[0], X_val=others, y_val=y, init_score_val=starts[1])
+        monkeypatch.setattr(EvalSet, "here", refuse_collections)
+        lazy_starts = [da.from_array(each, chunks=(77, 2)) for each in starts]
+        spread, _ = boosted_of("words", early_stopping=True, regime="partitioned")
+        with two.as_current():
+            spread.fit(
+                dd.from_pandas(frame, npartitions=5, sort=False),
+                lazy(y),
+                init_score=lazy_starts[0],
+                X_val=dd.from_pandas(others, npartitions=3, sort=False),
+                y_val=dd.from_pandas(pd.Series(y), npartitions=4),
+                init_score_val=lazy_starts[1],
+            )
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+        assert spread.evals_result_ == alone.evals_result_
+
+    @pytest.mark.parametrize(
+        ("name", "changed", "words"),
+        [
+            ("words", {"X_val": X[:, :3]}, "X has 3 features, but GradientBoostingClassifier is"),
+            ("words", {"y_val": TARGETS["words"][1:]}, "X has 900 rows, y has 899 values"),
+            (
+                "words",
+                {"y_val": np.where(X[:, 0] > 1, "e", "a")},
+                r"labels that are none of y: \['e",
+            ),
+            ("words", {"sample_weight_val": np.zeros(N)}, "sample_weight is zero for every row"),
+            ("numbers", {"y_val": np.r_[NUMBERS[:-1], np.nan]}, r"y contains NaN. \(row 899\)"),
+            ("positive", {"y_val": NUMBERS}, "The least is"),
+        ],
+    )
+    def test_errors_of_other_rows_are_those_of_arrays(self, name, changed, words, two):
+        model, y = boosted_of(name, early_stopping=True, regime="partitioned")
+        values = {"X_val": X, "y_val": y, "sample_weight_val": None} | changed
+        words = rf"Rows to be scored \(X_val, y_val\): .*{words}"
+        others = {each: (table if each == "X_val" else lazy)(own) for each, own in values.items()}
+        with two.as_current(), pytest.raises(ValueError, match=words):
+            model.fit(table(), lazy(y), **others)
+        assert ours(two) == []
+
     def test_other_scorers_and_losses_have_all_rows(self, two):
         class Squares(losses.Loss):
             def gradient_and_hessian(self, y, raw):
@@ -387,18 +474,28 @@ LARGE = {
     "boosting of numbers": lambda n: GradientBoostingRegressor(
         "absolute_error", max_iter=2, max_leaf_nodes=4, random_state=0, regime="partitioned"
     ).fit(large("X", n), large("numbers", n), init_score=large("weights", n)),
+    "boosting with other rows": lambda n: GradientBoostingClassifier(
+        max_iter=2, max_leaf_nodes=4, early_stopping=True, random_state=0, regime="partitioned"
+    ).fit(
+        large("X", n),
+        large("classes", n),
+        X_val=large("X", n),
+        y_val=large("classes", n),
+        sample_weight_val=large("weights", n),
+    ),
     "forest of numbers": lambda n: RandomForestRegressor(
         2, max_depth=3, random_state=0, max_bins=64, regime="partitioned"
     ).fit(large("X", n), large("numbers", n), large("weights", n)),
 }
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("name", "n_rows"),
     [
         ("forest of classes", 10**6),
         ("boosting of classes", 10**6),
+        ("boosting with other rows", 10**6),
         *(pytest.param(name, 10**7, marks=pytest.mark.long) for name in LARGE),
     ],
 )

@@ -187,7 +187,7 @@ def raw_before(initial: np.ndarray, n_rows: int, offset: np.ndarray | None) -> n
     """Raw predictions before the first tree, float64 (n_rows, n_values), to be added to."""
     if offset is not None:
         return np.asfortranarray(initial + offset)
-    return initial[:, None].repeat(n_rows, axis=1).T if n_rows > 1 else initial[None].copy()
+    return initial[:, None].repeat(n_rows, axis=1).T if n_rows != 1 else initial[None].copy()
 
 
 def staged_raw_predictions(
