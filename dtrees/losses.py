@@ -67,6 +67,8 @@ class Loss(ABC):
     def initial(self, y: np.ndarray, sample_weight: np.ndarray | None) -> float | np.ndarray:
         """The raw prediction that all rows begin with; zero, if it is not defined.
 
+        Of all rows at once; of rows on the workers of a cluster one of these asks.
+
         Parameters
         ----------
         y : float64 (n_rows,)

@@ -6,12 +6,13 @@
     the draw       ──▶ which rows are held out: each draws by its rank in its class
     training rows  ──▶ weights of classes, mean, quantiles            ──▶ where the model begins
 
-All of these are integers, or are found by counting, so the model is that of rows in one place.
+All of these are integers, or are found by counting, so the model is that of rows in one place. A
+loss of the user's is asked by a worker, which has the targets of all rows for a moment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from dtrees.coding.target import Ask, GivenRows, Target, TargetUnits, exact_binc
 from dtrees.core.data.scale import units_of
 from dtrees.core.losses.losses import (
     Loss,
+    OwnLoss,
     counts_of_bytes,
     initial_of_classes,
     least_above,
@@ -104,7 +106,18 @@ class PartOfFit:
         y = (self.y if self.units is None else self.y[self.units > 0]).astype(np.float64)
         return float(y.min(initial=np.inf)), float(y.max(initial=-np.inf))
 
-    def check_begin(self, loss: Loss) -> None:
+    def check_own(self, loss: OwnLoss) -> None:
+        """Let a loss of the user's refuse targets of rows that have a weight (ValueError)."""
+        y = self.y if self.units is None else self.y[self.units > 0]
+        if len(y) > 0:
+            loss.check(y)
+
+    def begins(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Targets and weights of the rows that are grown from, float64 (n,), or None."""
+        weight = None if self.weight is None else self.weight * self.target.weight_unit
+        return self.y[self.grown], weight
+
+    def check_begin(self, loss: Loss | OwnLoss) -> None:
         """Refuse (ValueError) raw predictions of an infinite loss."""
         if self.offset is not None and len(self.y[self.grown]) > 0:
             check_begin(loss, self.y[self.grown], self.offset[self.grown])
@@ -137,6 +150,20 @@ class PartOfFit:
         return least_above([values], [ordered(values)], found)
 
 
+def initial_of_own(
+    loss: OwnLoss, n_values: int, parts: Sequence[tuple[np.ndarray, np.ndarray | None]]
+) -> np.ndarray:
+    """Raw predictions that a model of a loss of the user's begins with, float64 (n_values,).
+
+    `parts` are as `PartOfFit.begins` says, of all rows.
+    """
+    weights = [weight for _, weight in parts if weight is not None]
+    weight = np.concatenate(weights) if weights else None
+    if weight is not None and (weight == 1).all():
+        weight = None
+    return loss.initial(np.concatenate([y for y, _ in parts]), weight, n_values)
+
+
 def quantile_of_parts(ask: Ask, level: float, *how: Any) -> float:
     """The quantile of `PartOfFit.values`."""
 
@@ -159,7 +186,7 @@ class Reading:
 
     read: Callable[..., GivenRows]
     units: TargetUnits
-    loss: Loss
+    loss: Loss | OwnLoss
     seed: int
     totals: np.ndarray | None
     sizes: np.ndarray | None
@@ -200,7 +227,6 @@ def begin_elsewhere(
 ) -> tuple[Sides, Beginning]:
     """What a fit begins with; arguments as for `sides_of`."""
     loss, target, columns = model._loss(), rows.target, rows.columns
-    assert isinstance(loss, Loss)
     are_classes = target.kind == "classification"
     counts = rows.counts
     totals, sizes = np.sum(counts, axis=0), None
@@ -213,12 +239,18 @@ def begin_elsewhere(
     has_offset = any(pieces[2] for pieces in columns.pieces)
 
     def work(ask: Ask) -> Beginning:
-        low, high = zip(*ask(PartOfFit.range_of_counted), strict=True)
         own = loss
-        own.check(np.array([min(low), max(high)]))
+        if isinstance(own, OwnLoss):
+            ask(PartOfFit.check_own, own)
+        else:
+            low, high = zip(*ask(PartOfFit.range_of_counted), strict=True)
+            own.check(np.array([min(low), max(high)]))
         sums, chosen, raw = zip(*ask(PartOfFit.sums), strict=True)
         total = np.sum(sums, axis=0)
-        if are_classes:
+        if isinstance(own, OwnLoss):
+            n_values = target.n_classes if are_classes and target.n_classes > 2 else 1
+            (initial,) = ask(PartOfFit.begins, join=partial(initial_of_own, own, n_values))
+        elif are_classes:
             initial = initial_of_classes(total / total.sum())
         elif own.level is not None:
             initial = np.array([quantile_of_parts(ask, own.level, None, False)])

@@ -231,8 +231,9 @@ def _begin(model: BaseBoosting, given: CodedTable, target: Target, sides: Sides)
     if units is not None:
         units = np.ascontiguousarray(units, dtype=np.int64)
         weight = units[train] * target.weight_unit
-        if (weight == 1).all() and is_here:
-            units = weight = None  # rows without weight are not there
+        if (weight == 1).all():
+            weight = None
+            units = None if is_here else units  # rows without weight are not there
     own = target if chosen is None else target.take(train)
     y = of_loss[train]
     initial = model._begin(loss, own, y, weight)

@@ -294,12 +294,11 @@ class EvalSets:
     def may_be_elsewhere(self, model: BaseBoosting) -> bool:
         """Whether rows of the fit may be where nobody asks them but for sums.
 
-        Losses of the user's begin with all rows; and scorers but the loss have predictions of all.
+        Scorers but the loss have predictions of all.
         """
         is_scored = self.training is not None
         is_scored |= not self.sets and model.early_stopping is not False
-        by_loss = _are_losses([model.scoring, *self.metrics.values()])
-        return isinstance(model.loss, str) and (by_loss or not is_scored)
+        return not is_scored or _are_losses([model.scoring, *self.metrics.values()])
 
     @classmethod
     def of(
@@ -326,7 +325,7 @@ class EvalSets:
         """
         sets, training = [], None
         metrics = {} if eval_metric is None else _metrics(eval_metric, model.loss)
-        if not (isinstance(model.loss, str) and _are_losses([model.scoring, *metrics.values()])):
+        if not _are_losses([model.scoring, *metrics.values()]):
             admit = None
         if any(each is not None for each in own):
             sets.append(_own_set(own, model.early_stopping, admit))

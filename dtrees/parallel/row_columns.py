@@ -173,15 +173,26 @@ class RowColumns:
         """Do work that asks parts, which are what a function makes of the columns, as `each`.
 
         `work` gets a function of a function of a part, and of its other arguments: what that says
-        of each part, which is small. Raises what tasks raise, and ClusterError as
-        `run_with_retries`.
+        of each part, which is small. Or what `join` makes of it, on one worker: a list of that, and
+        what parts say may be long. Raises what tasks raise, and ClusterError as `run_with_retries`.
         """
 
         def in_session(executor: Executor) -> T:
             held = executor.hold(self.each(function, "rows-of-part", more))
 
-            def ask(call: Callable[..., Any], *arguments: Any) -> list[Any]:
-                return executor.asked("ask-rows", held, partial(_said, call, arguments))
+            def ask(
+                call: Callable[..., Any], *arguments: Any, join: Callable[..., Any] | None = None
+            ) -> list[Any]:
+                say = partial(_said, call, arguments)
+                if join is None:
+                    return executor.asked("ask-rows", held, say)
+                make, name = dask.delayed(say, pure=False), f"ask-rows-{uuid4().hex}"
+                told = [
+                    make(executor.as_argument(part), dask_key_name=(name, i))
+                    for i, part in enumerate(held)
+                ]
+                joined = dask.delayed(join, pure=False)(told, dask_key_name=f"join-{name}")
+                return executor.fetch(executor.hold([joined]))
 
             with executor.span():
                 return work(ask)

@@ -74,6 +74,29 @@ def lazy(values, cut="others"):
     return da.from_array(values, chunks=chunks)
 
 
+class OwnLoss(losses.Loss):
+    """Squares, of what may be odds of classes; the order of rows shows in where it begins."""
+
+    least, start = -np.inf, 0.0
+
+    def gradient_and_hessian(self, y, raw):
+        away = raw - (y if raw.ndim == 1 else y[:, None] == np.arange(raw.shape[1]))
+        return away, np.ones_like(away)
+
+    def of_rows(self, y, raw):
+        gradient, _ = self.gradient_and_hessian(y, raw)
+        return gradient**2 if raw.ndim == 1 else (gradient**2).sum(axis=1)
+
+    def initial(self, y, weight):
+        """By floats, in this order."""
+        return self.start + float(np.cumsum(y if weight is None else y * weight)[-1]) / len(y)
+
+    def check_target(self, y):
+        """Of any rows."""
+        if y.min() < self.least:
+            raise ValueError("There is a target below the least.")
+
+
 def refuse_collections(rows, here=EvalSet.here):
     assert not is_lazy(rows.X)
     return here(rows)
@@ -396,25 +419,48 @@ class TestBoosting:
             model.fit(table(), lazy(y), **others)
         assert ours(two) == []
 
-    def test_other_scorers_and_losses_have_all_rows(self, two):
-        class Squares(losses.Loss):
-            def gradient_and_hessian(self, y, raw):
-                return raw - y, np.ones_like(y)
+    def test_other_scorers_have_all_rows(self, two):
+        how = {"scoring": "r2", "early_stopping": True}
+        alone, y = boosted_of("numbers", **how)
+        alone.fit(X, y)
+        spread, _ = boosted_of("numbers", regime="replicated", **how)
+        with two.as_current():
+            spread.fit(table(), lazy(y))
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
 
-            def of_rows(self, y, raw):
-                return (raw - y) ** 2 / 2
+    @pytest.mark.parametrize(
+        ("name", "weight"),
+        [("numbers", "fractions"), ("numbers", "ones"), ("flags", "whole"), ("words", "none")],
+    )
+    def test_losses_of_the_users_are_asked_where_rows_are(self, name, weight, two, monkeypatch):
+        alone, y = boosted_of(name, loss=OwnLoss(), early_stopping=True)
+        alone.fit(X, y, WEIGHTS[weight])
+        monkeypatch.setattr("dtrees.estimators.boosting.sides_of", None)  # of rows that are here
+        spread = clone(alone).set_params(regime="partitioned")
+        with two.as_current():
+            spread.fit(table(), lazy(y), lazy(WEIGHTS[weight]))
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+        assert spread._initial.tolist() == alone._initial.tolist()
+        assert spread.validation_score_.tolist() == alone.validation_score_.tolist()
+        assert ours(two) == []
 
-            def initial(self, y, weight):
-                return float(y.mean())
-
-        ways = {"loss": Squares()}, {"scoring": "r2", "regime": "replicated"}
-        for how in ways:
-            alone, y = boosted_of("numbers", **{**how, "regime": "local"})
-            alone.fit(X, y)
-            spread, _ = boosted_of("numbers", **{"regime": "partitioned", **how})
-            with two.as_current():
-                spread.fit(table(), lazy(y))
-            assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+    @pytest.mark.parametrize(
+        ("changed", "error", "words"),
+        [
+            ({"least": 0}, ValueError, "below the least"),
+            ({"start": np.nan}, ValueError, "initial must return a finite number"),
+            ({"of_rows": losses.Loss.of_rows}, NotImplementedError, r"no method of_rows\(y, raw\)"),
+        ],
+    )
+    def test_errors_of_losses_of_the_users(self, changed, error, words, two, monkeypatch):
+        for name, value in changed.items():
+            monkeypatch.setattr(OwnLoss, name, value)
+        model, y = boosted_of("numbers", loss=OwnLoss(), early_stopping=True)
+        with two.as_current():
+            for regime, own in (("local", (X, y)), ("partitioned", (table(), lazy(y)))):
+                with pytest.raises(error, match=words):
+                    model.set_params(regime=regime).fit(*own)
+        assert ours(two) == []
 
     def test_goes_on_from_a_checkpoint_of_another_regime(self, two, tmp_path):
         spread, y = boosted_of("numbers", regime="partitioned")
@@ -474,6 +520,9 @@ LARGE = {
     "boosting of numbers": lambda n: GradientBoostingRegressor(
         "absolute_error", max_iter=2, max_leaf_nodes=4, random_state=0, regime="partitioned"
     ).fit(large("X", n), large("numbers", n), init_score=large("weights", n)),
+    "boosting of a loss of one's own": lambda n: GradientBoostingRegressor(
+        OwnLoss(), max_iter=2, max_leaf_nodes=4, random_state=0, regime="partitioned"
+    ).fit(large("X", n), large("numbers", n), large("weights", n)),
     "boosting with other rows": lambda n: GradientBoostingClassifier(
         max_iter=2, max_leaf_nodes=4, early_stopping=True, random_state=0, regime="partitioned"
     ).fit(
