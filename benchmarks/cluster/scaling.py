@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import dtrees
@@ -42,8 +42,7 @@ ASSUMED = (
     "thread and 32 GB each, as fast as those of this machine, whose messages take what they take "
     "between two processes here, however many are sent at a time; rows in equal parts; no worker "
     "is lost or late; columns of 255 codes; two classes. Reading the table and computing its "
-    "partitions is not in it. *Dealt* is a forest whose rows of small nodes go from member to "
-    "member, which is not built: a task for each pair of workers and batch gathers them."
+    "partitions is not in it."
 )
 TABLE = Table(("scaling of the partitioned regime", *COLUMNS_OF_TABLE), ASSUMED)
 MODEL = Table(
@@ -86,13 +85,6 @@ class Points:
         """Seconds of a forest by phase."""
         return self.cost(n_rows, n_workers).seconds
 
-    def dealt(self, n_rows: int, n_workers: int) -> dict[str, float]:
-        """The same, if members dealt the rows of small nodes out among themselves."""
-        idle = replace(self, model=replace(self.model, task=0.0)).cost(n_rows, n_workers)
-        dealing = (n_workers - 1) * self.model.exchange + n_workers * self.model.task
-        subtrees = idle.seconds["subtrees"] + idle.tree_batches * dealing
-        return {**self.forest(n_rows, n_workers), "subtrees": subtrees}
-
     def boosting(self, n_rows: int, n_workers: int) -> dict[str, float]:
         """Seconds of a boosted model of `ITERATIONS` trees of `LEAVES` leaves, by phase."""
         model = self.model
@@ -127,7 +119,6 @@ class Points:
         """What the model says of clusters."""
         kinds: dict[str, Callable[[int, int], dict[str, float]]] = {
             "forest": self.forest,
-            "forest, dealt": self.dealt,
             "boosting": self.boosting,
         }
         for name, of in kinds.items():
@@ -184,18 +175,17 @@ class Points:
         )
         few, many = (1, 2, *GROWING), LARGE
         kinds = (
-            ("forest", self.forest, "-", COLORS[0]),
-            ("forest, rows of small nodes dealt", self.dealt, "--", COLORS[0]),
-            ("boosting", self.boosting, "-", COLORS[1]),
+            ("forest", self.forest, COLORS[0]),
+            ("boosting", self.boosting, COLORS[1]),
         )
-        for name, of, style, color in kinds:
-            for axes in checked if style == "-" else []:
+        for name, of, color in kinds:
+            for axes in checked:
                 small = [sum(of(self.n_rows, w).values()) for w in (1, 2)]
-                axes.plot((1, 2), small, style, color=color, label=f"{name}, model")
+                axes.plot((1, 2), small, "-", color=color, label=f"{name}, model")
             of_weak = [sum(of(PER_WORKER * w, w).values()) for w in few]
-            weak.plot(few, of_weak, style, color=color, label=name)
+            weak.plot(few, of_weak, "-", color=color, label=name)
             of_large = [sum(of(MANY, w).values()) for w in many]
-            large.plot(many, of_large, style, color=color, label=name)
+            large.plot(many, of_large, "-", color=color, label=name)
         for axes in checked:
             for name, points, color in (
                 ("forest", self.forests, COLORS[0]),
@@ -209,8 +199,9 @@ class Points:
         for color, name in zip(COLORS, ("growth", "messages", "tasks", "coding"), strict=False):
             spent = [each[name] for each in of_phases]
             parts.plot(some, spent, "-", color=color, label=f"boosting: {name}")
-        of_rounds = [self.forest(PER_WORKER * w, w)["rounds"] for w in some]
-        parts.plot(some, of_rounds, "--", color=COLORS[4], label="forest: rounds")
+        for style, name in (("--", "rounds"), (":", "subtrees")):
+            of_forest = [self.forest(PER_WORKER * w, w)[name] for w in some]
+            parts.plot(some, of_forest, style, color=COLORS[4], label=f"forest: {name}")
         of_million = f"{PER_WORKER // 10**6} million rows a worker, by the model alone"
         weak.set_title(of_million, fontsize=10)
         parts.set_title(f"parts of it, {of_million}", fontsize=10)

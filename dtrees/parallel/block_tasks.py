@@ -18,13 +18,11 @@ Results tell Dask their sizes, which decide what a worker spills.
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 from dask.sizeof import sizeof
@@ -33,15 +31,11 @@ from dask.system import CPU_COUNT
 from dtrees._forks import lock_of_process
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core.grow._single_tree import Arena
-from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
-from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, GatheredRows, PositionIndex
 from dtrees.core.stores.blocks.messages import Counts, Root, SplitUpdate
 from dtrees.parallel.client import this_worker
 from dtrees.parallel.coded_partitions import PartFacts
 from dtrees.parallel.memory import configured_bytes, free_bytes
-from dtrees.parallel.tasks import TaskRunner
 
 BESIDE_BLOCK = 0.6  # of the bytes of a block: its positions, and what a task makes of it
 
@@ -204,10 +198,9 @@ def make_rows(
     )
 
 
-def blocks_of(halves: Sequence[Any]) -> Iterator[Block]:
-    """Blocks from the results of `make_codes` and `make_rows`, one behind the other in turn."""
-    for codes, rows in zip(halves[::2], halves[1::2], strict=True):
-        yield Block(codes.coded, rows.target, rows.first_row, rows.keys, rows.cells)
+def block_of(codes: StoredCodes, rows: StoredRows) -> Block:
+    """A block from the results of `make_codes` and `make_rows`."""
+    return Block(codes.coded, rows.target, rows.first_row, rows.keys, rows.cells)
 
 
 def facts_of_codes(codes: StoredCodes, first_row: int) -> PartFacts:
@@ -235,48 +228,7 @@ def positions_of(
 
 
 def sum_bags(
-    halves: Sequence[Any], growth: GrowthOfBlocks, roots: Sequence[Root], n_sets: int
-) -> list[list[tuple[Counts, list[int]]]]:
-    """What `BlockOfRows.bags` says of each block."""
-    return [BlockOfRows(block, growth.common).bags(roots, n_sets) for block in blocks_of(halves)]
-
-
-def gather_nodes(
-    halves: Sequence[Any],
-    numbers: Sequence[int],
-    growth: GrowthOfBlocks,
-    updates: Sequence[SplitUpdate],
-    nodes: Sequence[int],
-) -> tuple[list[GatheredRows], Work]:
-    """The rows of some nodes, from some blocks; one entry for each node."""
-    work = Work(cache_hits=0, rebuilds=0)
-    of_blocks = []
-    for block, number in zip(blocks_of(halves), numbers, strict=True):
-        rows, positions = positions_of(block, number, growth, updates, work)
-        of_blocks.append(rows.gather(positions, nodes))
-    nodes_of = zip(*of_blocks, strict=True)
-    return [of_node[0] if len(of_node) == 1 else stacked(of_node) for of_node in nodes_of], work
-
-
-def finish_nodes(
-    gathered: Sequence[tuple[list[GatheredRows], Work]],
-    nodes: Sequence[GatheredNode],
-    values: tuple[np.ndarray, np.ndarray] | None,
-) -> tuple[bytes, Work]:
-    """The subtrees of some nodes, one for each node and set of it, as the pickle of their list.
-
-    Dask sends it in one piece, however many arrays there are. `gathered` is what `gather_nodes` has
-    taken out of all blocks; `values` are as for `grow_gathered`.
-    """
-    arena, run = Arena(), TaskRunner()
-    trees: list[PartialTree] = []
-    work = Work()
-    for _, done in gathered:
-        work.update(done)
-    for place, node in enumerate(nodes):
-        rows = [of_blocks[place] for of_blocks, _ in gathered]
-        work["bytes_moved"] += sum(each.coded.nbytes for each in rows)
-        trees += grow_gathered(rows, node, values, arena, run, work)
-    pickled = pickle.dumps(trees, protocol=5)
-    work["bytes_moved"] += len(pickled)
-    return pickled, work
+    codes: StoredCodes, rows: StoredRows, common: Common, roots: Sequence[Root], n_sets: int
+) -> list[tuple[Counts, list[int]]]:
+    """What `BlockOfRows.bags` says of a block."""
+    return BlockOfRows(block_of(codes, rows), common).bags(roots, n_sets)

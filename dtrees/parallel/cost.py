@@ -19,8 +19,11 @@ by phase::
                  messages of a round: twice the bits of the workers         each worker
                  of columns of many codes a second one, for some codes
                  a task of each worker, in a slice of a second or more      the scheduler
-    subtrees   rows of small nodes to one worker, and their subtrees        / threads
-                 a task for each batch and thread                           the scheduler
+    subtrees   rows of small nodes taken out of blocks, and their subtrees  / threads
+                 rows sent once                                             each worker
+                 nodes told and looked up                                   each worker
+                 messages of a portion: one to each other worker            each worker
+                 a task of each worker, in a slice of a second or more      the scheduler
 
 and takes its constants from measurements (``python -m benchmarks partitioned-scaling`` takes them
 anew, and compares what it says with fits). Those below are of two cores of an idle machine. Fits of
@@ -54,8 +57,8 @@ from dtrees.parallel.memory import (
     BESIDE_CODES,
     ROWS_OF_INTERVAL,
     able_workers,
-    bytes_of_batch,
     bytes_of_open_row,
+    bytes_of_portion,
     configured_bytes,
     gather_rows_of,
     resolution_of,
@@ -343,8 +346,12 @@ class CostModel:
         return int(rounds), int(n_bytes), messages * self.exchange + n_bytes * self.byte
 
     def of_slices(self, seconds: float, n_workers: int) -> float:
-        """Seconds of tasks that members get while they grow, one each in a slice."""
-        return math.ceil(seconds / slice_seconds(n_workers)) * n_workers * self.task
+        """Seconds of tasks that members get while they grow."""
+        return self.slices(seconds, n_workers) * self.task
+
+    def slices(self, seconds: float, n_workers: int) -> int:
+        """These tasks, one for each member in a slice."""
+        return math.ceil(seconds / slice_seconds(n_workers)) * n_workers
 
     def of(self, size: GrowthSize) -> Cost:
         """Estimate a growth."""
@@ -355,19 +362,18 @@ class CostModel:
         in_leaves = rows if is_last and size.depth is not None else 0.0  # that were counted
         gathered = size.n_trees * (size.in_bag - in_leaves)
         n_bytes = gathered * (size.row_bytes + BESIDE_CODES)
-        of_threads = []
-        if size.memory_limit is not None:
-            of_threads = [size.memory_limit / size.n_threads]
-        n_batches = size.tree_batches * math.ceil(
-            n_bytes
-            / size.tree_batches
-            / bytes_of_batch(n_bytes / size.tree_batches, size.slots, of_threads)
-        )
+        moved = n_bytes * (1 - 1 / size.n_workers)
+        portion = bytes_of_portion(size.n_workers, size.n_threads, size.memory_limit)
+        of_batch = math.ceil(n_bytes / size.tree_batches / size.n_workers / portion)
+        n_nodes = 1 + sum(nodes for nodes, _, is_leaf in levels if not is_leaf)  # of few rows
         below = math.inf if size.depth is None else max(0, size.depth - len(levels) + 1)
         of_cell = self.in_one_place(min(size.in_bag, gather_rows), below)
-        of_subtrees = n_batches * (size.slots + 1)
         working = gathered * size.drawn * size.n_sets * of_cell + n_bytes * self.gather
-        working += n_bytes * (1 - 1 / size.n_workers) * self.byte
+        subtrees = working / size.slots + moved / size.n_workers * self.byte
+        if gathered > 0:
+            subtrees += size.n_trees * n_nodes * self.request
+            n_messages = size.n_workers - 1 + 2 * math.ceil(math.log2(size.n_workers))
+            subtrees += size.tree_batches * of_batch * n_messages * self.exchange
         coding = size.n_rows * size.n_columns * (self.summarize + self.encode)
         of_blocks = size.slots * BLOCKS_PER_THREAD * TASKS_OF_BLOCK
         held = size.n_rows * (size.row_bytes + (1 if size.n_classes else 16))
@@ -376,15 +382,15 @@ class CostModel:
             rounds=rounds.rounds,
             passes=rounds.rounds + rounds.code_rounds + 1 + (gathered > 0),
             tree_batches=size.tree_batches,
-            tasks=of_blocks + rounds.tasks + of_subtrees,
-            bytes_moved=int(rounds.bytes_moved + n_bytes),
+            tasks=of_blocks + rounds.tasks + self.slices(subtrees, size.n_workers),
+            bytes_moved=int(rounds.bytes_moved + moved),
             bytes_per_worker=int(held / size.n_workers),
             seconds={
                 "start": self.start,
                 "target": size.n_rows * self.target / size.slots,
                 "coding": coding / size.slots + of_blocks * self.task,
                 "rounds": rounds.seconds,
-                "subtrees": working / size.slots + of_subtrees * self.task,
+                "subtrees": subtrees + self.of_slices(subtrees, size.n_workers),
             },
         )
 
@@ -426,7 +432,7 @@ class CostModel:
         alone += (others + size.n_threads) * counted / 8 * self.cell
         alone += (rounds + code_rounds) * (self.round + 2 * steps * self.exchange)
         spent = working / size.slots + alone
-        tasks = n_workers * math.ceil(spent / slice_seconds(n_workers))
+        tasks = self.slices(spent, n_workers)
         moved = n_workers * others * (told + counted)
         return _Rounds(rounds, code_rounds, tasks, moved, spent + self.of_slices(spent, n_workers))
 

@@ -14,8 +14,8 @@ member has a part of the sums, which may be all that it needs (`Exchange.scatter
 each other what they have, so that a member sends an array twice, however many there are (Thakur,
 Rabenseifner and Gropp 2005, sections 4.4 and 4.5). Sums of integers are the same in any order.
 
-Members also tell each other objects (`Exchange.gather`), and add up what they have of them for each
-(`Exchange.sum_parts`).
+Members also tell each other objects (`Exchange.gather`), add up what they have of them for each
+(`Exchange.sum_parts`), and give each what it is to have (`Exchange.deal`).
 
 A member has a connection to each partner that it sends to, as long as the epoch lasts. Where it
 gets none, the scheduler relays its messages, which has one to every worker. Fresh memory
@@ -358,6 +358,14 @@ class Exchange:
             self._run(self._tell(other, "after", own[other]))
         return own[self.rank]
 
+    def deal(self, parts: Sequence[T]) -> list[T]:
+        """What all members have for this one, by number; each has a part for each.
+
+        Parts go straight to their members: once, but in a message for each. They are not changed.
+        """
+        self._begin_round()
+        return self._run(self._dealt(parts))
+
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         loop = self._worker.loop.asyncio_loop
         return asyncio.run_coroutine_threadsafe(self._box.until_end(work), loop).result()
@@ -411,6 +419,16 @@ class Exchange:
                 theirs[:] = await self._get(rank ^ distance, -distance, theirs)
             if other < n_members:
                 await self._send(other, "after", own.copy())
+
+    async def _dealt(self, parts: Sequence[T]) -> list[T]:
+        found, n_members = list(parts), self.n_members
+        for distance in range(1, n_members):  # no member gets those of all others at once
+            partner = (self.rank + distance) % n_members
+            await self._tell(partner, "deal", parts[partner])
+        for distance in range(1, n_members):
+            partner = (self.rank - distance) % n_members
+            found[partner] = await self._hear(partner, "deal")
+        return found
 
     async def _send(self, partner: int, step: Any, numbers: np.ndarray) -> None:
         from distributed.protocol import Serialized, serialize

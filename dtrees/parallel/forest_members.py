@@ -1,4 +1,4 @@
-"""Rounds of forests between workers: the nodes that are spread, without the client.
+"""Forests that grow between workers, without the client: rounds, and then subtrees.
 
 Each worker with blocks is a member of an epoch (`dtrees.parallel.epochs`). The trees of a batch are
 dealt out: a member decides on the splits of its own, and counts its rows for all of them. So in a
@@ -9,31 +9,47 @@ nodes of its trees; histograms are added up and searched once, however many memb
     member 1   ask ═╪═ update, count own blocks, nodes of all trees ═╪═ search trees 1, 3, 5 ...
                  gather                                          sum_parts
 
-Codes stay results of tasks, which Dask may have on disk; a member takes them up block by block, and
-remembers positions as tasks do, which finish the trees (`dtrees.parallel.partitioned`). After about
-a second the client hears of the trees so far, which is what the next epoch begins with.
+In the end there are nodes of few rows left. Members deal them out, the largest first, each to the
+member that has the fewest rows so far. Then rows go straight to the member that finishes their
+node, in portions that fit the memory of all::
+
+    member 0   rows of own blocks ═╪═ subtrees of nodes 0, 3 ...
+    member 1   rows of own blocks ═╪═ subtrees of nodes 1, 2 ...
+                                 deal
+
+Codes stay results of tasks, which Dask may have on disk. A member takes them up block by block, and
+remembers positions (`dtrees.parallel.block_tasks`). After about a second the client hears of the
+trees so far, or of subtrees, which is what the next epoch begins with.
 """
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from dtrees.core.grow._single_tree import Arena
+from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.tree_batch import Asked, TreeBatch
-from dtrees.core.stores.blocks.block import Block
+from dtrees.core.stores.blocks.block import Block, BlockOfRows, GatheredRows, PositionIndex
 from dtrees.core.stores.blocks.messages import Counts, SplitUpdate, add_up, joined
-from dtrees.parallel.block_tasks import GrowthOfBlocks, Work, blocks_of, positions_of
+from dtrees.parallel.block_tasks import GrowthOfBlocks, Work, block_of, positions_of
 from dtrees.parallel.exchange import Epoch, EpochEndedError, Exchange
 from dtrees.parallel.tasks import TaskRunner
 from dtrees.parallel.threads import LocalRunner
+from dtrees.typing import T
+
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -47,10 +63,9 @@ class PlaceOfBlock:
     def block(self, worker: Any) -> Block:
         """The block; raises EpochEndedError where it has gone elsewhere."""
         try:
-            (block,) = blocks_of([worker.data[self.codes], worker.data[self.rows]])
+            return block_of(worker.data[self.codes], worker.data[self.rows])
         except KeyError as error:
             raise EpochEndedError(f"A block has left {worker.address}.") from error
-        return block
 
 
 class Slice(NamedTuple):
@@ -64,48 +79,60 @@ class Slice(NamedTuple):
     work: Counter[str]
 
 
+@dataclass(frozen=True, eq=False)
+class ForestSoFar:
+    """What an epoch begins with."""
+
+    growth: GrowthOfBlocks
+    spec: RoundSpec
+    packed: Sequence[bytes]  # batches of trees (`TreeBatch.packed`)
+    updates: Sequence[SplitUpdate]
+    finished: frozenset[int]  # nodes of few rows whose subtrees have grown
+    rows_at_once: int  # of such nodes, that a member takes out of its blocks
+
+
 @dataclass(eq=False)
-class MemberOfRounds:
+class MemberOfForest:
     """The trees of a member, and what it knows of all others."""
 
     own: dict[int, TreeBatch]
     member_of: list[int]  # of each batch
-    growth: GrowthOfBlocks
+    so_far: ForestSoFar
     updates: list[SplitUpdate]  # so far
     places: Sequence[PlaceOfBlock]
     worker: Any
     run: LocalRunner
+    left: list[GatheredNode] | None = None  # nodes of few rows; None: others still grow
+    here: np.ndarray = field(default_factory=partial(np.zeros, 0))  # their rows in own blocks
+    arena: Arena = field(default_factory=Arena)
 
     @classmethod
     def begin(
         cls,
         members: Exchange,
         places: Sequence[PlaceOfBlock],
-        growth: GrowthOfBlocks,
-        spec: RoundSpec,
-        packed: Sequence[bytes],
-        updates: Sequence[SplitUpdate],
-    ) -> MemberOfRounds:
+        so_far: ForestSoFar,
+    ) -> MemberOfForest:
         """From the batches of all members and the updates so far."""
         from distributed import get_worker
 
         worker = get_worker()
         run = LocalRunner(max(1, worker.state.nthreads))
-        spec = replace(spec, run=run)
-        member_of = [k % members.n_members for k in range(len(packed))]
+        spec = replace(so_far.spec, run=run)
+        member_of = [k % members.n_members for k in range(len(so_far.packed))]
         own = {
-            k: TreeBatch.unpacked(spec, packed[k])
+            k: TreeBatch.unpacked(spec, so_far.packed[k])
             for k, member in enumerate(member_of)
             if member == members.rank
         }
-        return cls(own, member_of, growth, list(updates), places, worker, run)
+        return cls(own, member_of, so_far, list(so_far.updates), places, worker, run)
 
-    def grow(self, members: Exchange, seconds: float, cancelled: Any) -> Slice:
-        """Grow for so many seconds, by the clock of the first member."""
+    def grow(self, members: Exchange, seconds: float, task: TaskRunner) -> Slice:
+        """Grow nodes that are spread for so many seconds, by the clock of the first member."""
         began, n_before = time.monotonic(), len(self.updates)
         heard, work, is_late = Counter[str](), Work(cache_hits=0, rebuilds=0), False
         while True:
-            if cancelled():
+            if task.cancelled.is_set():
                 raise CancelledError
             asked = {k: batch.ask(is_late) for k, batch in self.own.items()}
             told = members.gather((asked, time.monotonic() > began + seconds))
@@ -136,20 +163,131 @@ class MemberOfRounds:
         requests = [each.requests for each in asked.values()]
         together = [request for some in requests for request in some]
 
-        def of_block(place: PlaceOfBlock) -> Counts:
-            block = place.block(self.worker)
-            own = Work()
-            rows, positions = positions_of(block, place.number, self.growth, self.updates, own)
-            works.append(own)
+        def count(rows: BlockOfRows, positions: PositionIndex) -> Counts:
             return rows.count(positions, together)
 
-        works: list[Work] = []
-        groups = np.array_split(np.arange(len(self.places)), self.run.n_threads)
-        some = [[self.places[i] for i in group] for group in groups if len(group) > 0]
-        counts = add_up(self.run([partial(add_up, map(of_block, group)) for group in some]))
+        counts = add_up(self._of_threads(count, add_up, work))
+        return dict(zip(asked, counts.split(requests), strict=True))
+
+    def _of_threads(
+        self,
+        of_block: Callable[[BlockOfRows, PositionIndex], T],
+        join: Callable[[Iterable[T]], U],
+        work: Counter[str],
+    ) -> list[U]:
+        """What the blocks of each thread come to, which looks at one after the other."""
+
+        def of_blocks(numbers: np.ndarray, own: Work) -> Iterator[T]:
+            for place in map(self.places.__getitem__, numbers):
+                about = place.number, self.so_far.growth, self.updates, own
+                yield of_block(*positions_of(place.block(self.worker), *about))
+
+        n_threads = min(self.run.n_threads, len(self.places))
+        groups = np.array_split(np.arange(len(self.places)), n_threads)
+        works = [Work() for _ in groups]
+        some = map(of_blocks, groups, works)
+        found = self.run([partial(join, each) for each in some])
         for own in works:
             work.update(own)
-        return dict(zip(asked, counts.split(requests), strict=True))
+        return found
+
+    # ---------------------------------------------------------------------------------------------
+    # nodes of few rows
+
+    def finish(self, members: Exchange, seconds: float, task: TaskRunner) -> tuple[bytes, Work]:
+        """Finish nodes of few rows for so many seconds.
+
+        Returns the pickle of those of this member, and their subtrees, one for each set. Dask sends
+        it in one piece, however many arrays there are.
+        """
+        began, work, is_late = time.monotonic(), Work(cache_hits=0, rebuilds=0), False
+        grown: list[tuple[int, Any]] = []
+        if self.left is None:
+            self._begin_nodes(members, work)
+        while self.left and not is_late:
+            if task.cancelled.is_set():
+                raise CancelledError
+            dealt = self._next_nodes(members)
+            rows = self._rows_of(dealt, work)
+            told = members.deal([(time.monotonic() > began + seconds, own) for own in rows])
+            is_late = told[0][0]
+            groups = [group for _, of_member in told for group in of_member]
+            nodes = dealt[members.rank]
+            works = [Work() for _ in nodes]
+            about = self.so_far.spec.values, self.arena, task
+            subtrees = self.run(
+                [
+                    partial(grow_gathered, [group[i] for group in groups], node, *about, works[i])
+                    for i, node in enumerate(nodes)
+                ]
+            )
+            grown += zip([node.node for node in nodes], subtrees, strict=True)
+            for own in works:
+                work.update(own)
+        pickled = pickle.dumps(grown, protocol=5)
+        work.update({name: n for name, n in members.work.items() if name != "rounds"})
+        work["bytes_moved"] += len(pickled)
+        return pickled, work
+
+    def _begin_nodes(self, members: Exchange, work: Counter[str]) -> None:
+        """Learn which nodes are to be finished, tree by tree, and take the last update."""
+        batches = self.own.values()
+        update = joined([batch.take_update() for batch in batches])
+        told = members.gather((update, [node for batch in batches for node in batch.gathered]))
+        self.updates.append(joined([update for update, _ in told]))
+        nodes = [node for _, own in told for node in own if node.node not in self.so_far.finished]
+        nodes.sort(key=lambda node: (node.number, -node.n, node.node))
+
+        def n_rows(_: BlockOfRows, positions: PositionIndex) -> np.ndarray:
+            return np.array([float(len(positions[node.node].rows)) for node in nodes])
+
+        self.left, self.here = nodes, _sum(self._of_threads(n_rows, _sum, work))
+
+    def _next_nodes(self, members: Exchange) -> list[list[GatheredNode]]:
+        """The nodes that are next, by the member that finishes them.
+
+        No member takes too many rows out of its blocks, or gets too many, unless it is one node.
+        """
+        assert self.left is not None
+        most, n_members = self.so_far.rows_at_once, members.n_members
+        n_rows = np.cumsum([node.n for node in self.left])
+        window = max(1, int(np.searchsorted(n_rows, most * n_members, "right")))
+        here = np.cumsum(self.here[:window])
+        members.largest(here)
+        n = max(1, int(np.searchsorted(here, most, "right")))
+        some, self.left, self.here = self.left[:n], self.left[n:], self.here[n:]
+        loads = [(0, member) for member in range(n_members)]
+        dealt: list[list[GatheredNode]] = [[] for _ in loads]
+        for node in sorted(some, key=lambda node: -node.n):
+            load, member = heappop(loads)
+            dealt[member].append(node)
+            heappush(loads, (load + node.n, member))
+        return dealt
+
+    def _rows_of(
+        self, dealt: Sequence[Sequence[GatheredNode]], work: Counter[str]
+    ) -> list[list[list[GatheredRows]]]:
+        """For each member the rows that each thread finds of its nodes."""
+        names = [node.node for nodes in dealt for node in nodes]
+
+        def gather(rows: BlockOfRows, positions: PositionIndex) -> list[GatheredRows]:
+            return rows.gather(positions, names)
+
+        found = self._of_threads(gather, _stacked, work)
+        bounds = pairwise([0, *np.cumsum([len(nodes) for nodes in dealt]).tolist()])
+        return [[own[first:end] for own in found] for first, end in bounds]
+
+
+def _sum(arrays: Iterable[np.ndarray]) -> np.ndarray:
+    return np.sum(list(arrays), axis=0)
+
+
+def _stacked(of_blocks: Iterable[list[GatheredRows]]) -> list[GatheredRows]:
+    """The rows of each node, from several blocks."""
+    return [
+        of_node[0] if len(of_node) == 1 else stacked(of_node)
+        for of_node in zip(*of_blocks, strict=True)
+    ]
 
 
 def add_batches(one: dict[int, Counts], other: dict[int, Counts]) -> dict[int, Counts]:
@@ -157,20 +295,20 @@ def add_batches(one: dict[int, Counts], other: dict[int, Counts]) -> dict[int, C
     return {k: add_up([counts, other[k]]) for k, counts in one.items()}
 
 
-def grow_rounds(
+def grow_as_member(
     epoch: Epoch,
     rank: int,
+    grow: Callable[[MemberOfForest, Exchange, float, TaskRunner], T],
     seconds: float,
     places: Sequence[PlaceOfBlock] = (),
     sent: Any = None,
-) -> Slice:
-    """What the task of a member does: grow for some seconds with the others.
+) -> T:
+    """What the task of a member does: `grow` for some seconds with the others.
 
     `places` and `sent` are there in the first task of an epoch.
     """
-    run = TaskRunner()
-    with epoch.joined(rank, run.cancelled.is_set) as members:
+    task = TaskRunner()
+    with epoch.joined(rank, task.cancelled.is_set) as members:
         if sent is not None:
-            members.state["rounds"] = MemberOfRounds.begin(members, places, *sent.value)
-        state: MemberOfRounds = members.state["rounds"]
-        return state.grow(members, seconds, run.cancelled.is_set)
+            members.state["forest"] = MemberOfForest.begin(members, places, sent.value)
+        return grow(members.state["forest"], members, seconds, task)

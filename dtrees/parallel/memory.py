@@ -9,7 +9,7 @@ collection is coded.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+import math
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
@@ -36,9 +36,10 @@ ROW_BYTES = 4  # of a row in an open node: its number,
 TIMES_BYTES = 2  # how often it is in the bag, where there are bags,
 KIND_BYTES = 2  # and its kind, where there are several training sets
 BESIDE_CODES = 16  # of a row that is gathered, beside its codes
-BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or a batch, at most
-BATCH_BYTES = 16 * 2**20  # of rows that are gathered by a task, where memory is little
-EVEN_BATCHES = 32  # at least, to even out; where threads are more, one for each
+BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or such rows, at most
+LEAST_BYTES = 16 * 2**20  # of rows that a member takes out of its blocks at once,
+PORTION_BYTES = 64 * 2**20  # that a thread finishes in a second or less,
+MESSAGE_BYTES = 2 * 2**20  # and that are worth a message
 PROCESS_BYTES = 200 * 2**20  # of a worker that holds nothing yet
 
 RESOLUTION = Resolution()
@@ -114,14 +115,14 @@ def trees_at_once(n_rows: float, n_drawn: int, room: float, row_bytes: int, n_th
     return max(1, int(min(of_time, room / (row_bytes * n_rows))))
 
 
-def bytes_of_batch(total: float, n_threads: int, of_threads: Iterable[float]) -> int:
-    """Bytes of the rows that one task finishes, at most; `total` of all batches.
+def bytes_of_portion(n_members: int, n_threads: int, room: int | None) -> int:
+    """Bytes of rows of small nodes that a member takes out of its blocks at once, at most.
 
-    Each batch takes a task for each of the `n_threads`: where these are many, one batch for each
-    has to do. `of_threads` is the memory of the workers that have a limit, for each thread.
+    They go to all members, a message each, which finish them on so many threads. `room` is the
+    memory of a worker, if it has a limit.
     """
-    most = max(BATCH_BYTES, BLOCK_SHARE * min(of_threads, default=0.0))
-    return max(1, int(min(most, total // max(n_threads, EVEN_BATCHES))))
+    wanted = max(PORTION_BYTES * n_threads, MESSAGE_BYTES * n_members)
+    return int(max(LEAST_BYTES, min(wanted, BLOCK_SHARE * (room or math.inf))))
 
 
 COPIES = 2  # of the codes, while they are put together

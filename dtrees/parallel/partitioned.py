@@ -6,7 +6,7 @@ sees a row::
 
     blocks    partitions of codes and targets, results of the user's graph     on the workers
     rounds    members of an epoch: updates, counts, splits; the client hears of them once a second
-    the end   rows of small nodes: block ──▶ one worker, which finishes them ──▶ subtrees
+    the end   rows of small nodes: members ──▶ one of them, which finishes each ──▶ subtrees
 
 What can go wrong, beside what `dtrees.parallel.tasks` says of any task, and what it costs:
 
@@ -26,10 +26,8 @@ Without a cluster the blocks are stretches of a table in this process, each a ta
 from __future__ import annotations
 
 import logging
-import math
 import pickle
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
@@ -62,8 +60,6 @@ from dtrees.parallel.block_tasks import (
     GrowthOfBlocks,
     cache,
     facts_of_codes,
-    finish_nodes,
-    gather_nodes,
     make_codes,
     make_rows,
     room_of_positions,
@@ -78,12 +74,17 @@ from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, PartFac
 from dtrees.parallel.epochs import Epochs, slice_seconds
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.forest_members import PlaceOfBlock, Slice, grow_rounds
+from dtrees.parallel.forest_members import (
+    ForestSoFar,
+    MemberOfForest,
+    PlaceOfBlock,
+    grow_as_member,
+)
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.memory import (
     BESIDE_CODES,
-    bytes_of_batch,
     bytes_of_open_row,
+    bytes_of_portion,
     configured_bytes,
     gather_rows_of,
     resolution_of,
@@ -91,17 +92,16 @@ from dtrees.parallel.memory import (
 )
 from dtrees.parallel.placed_blocks import BLOCKS_PER_THREAD, PlacedBlocks, share_out
 from dtrees.parallel.replicated import SharedArrays
-from dtrees.parallel.tasks import WATCH_SECONDS, Call, Tasks
+from dtrees.parallel.tasks import Call, Tasks
 from dtrees.parallel.threads import LocalRunner
+from dtrees.typing import T
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
 
 NODES_OF_BATCH = 40  # bits of the numbers of the nodes of a batch of trees
 PACKS_APART = 20  # times as many seconds as to pack the trees so far, between two
-UNDER_WAY = 3  # batches, for each thread
-GROUP_SHARE = 1 / 12  # of the memory of a worker, for the codes of the blocks of a task
 
 logger = logging.getLogger(__name__)
 
@@ -219,21 +219,17 @@ class BlocksOnWorkers(PlacedBlocks):
         super().__init__(tasks, growth.parts, kept, getattr(growth.growth.target, "each", None))
         self._growth = growth
         self._updates: list[SplitUpdate] = []
-        self._sent: list[Future] = []  # the updates, as the workers have them
-        self._values: Future | None = None
         self._known = GrowthOfBlocks(uuid4().hex, growth.common())
         self._is_known = False  # to workers, under its name
-        self._groups: list[tuple[str, list[int], list[Future]]] = []
-        self._grouped = 0.0
         self._epochs = Epochs(tasks)
         self._spec: RoundSpec  # of the trees that grow
-        self._packed: list[bytes]  # these trees, as they were heard of
-        self._pack_seconds = 0.0  # that a member has spent on that
+        self._packed: list[bytes]  # these trees, as they were heard of,
+        self._pack_seconds = 0.0  # what a member has spent on that,
+        self._finished: set[int]  # and nodes of few rows whose subtrees were
 
     def make(self) -> None:
         """Make the blocks, and what goes with them."""
         self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
-        self._sent, self._values, self._groups = [], None, []
         super().make()
 
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
@@ -253,7 +249,6 @@ class BlocksOnWorkers(PlacedBlocks):
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
-        self._sent, self._values, self._groups = [], None, []
         try:
             self._epochs.end()
         finally:
@@ -273,46 +268,11 @@ class BlocksOnWorkers(PlacedBlocks):
             forget = partial(self._client.run, _forget, name, on_error="ignore")
             call_with_timeout(self._client, forget, RELEASE_SECONDS)
 
-    def _spread(self) -> None:
-        """Move blocks, after which they are grouped anew."""
-        self._groups = []
-        super()._spread()
-
-    def _by_worker(self) -> list[tuple[str, list[int], list[Future]]]:
-        """Blocks by the worker that has them, a group for each of its threads.
-
-        Of each group the numbers of its blocks; then the codes and the rest of each, in turn. There
-        are more groups where blocks are on its disk: a task has all of its blocks in memory.
-        """
-        now = time.monotonic()
-        if self._groups and now < self._grouped + WATCH_SECONDS:
-            return self._groups
-        threads = self._tasks.workers()
-        per_block = self._parts.n_bytes / max(1, len(self._kept.blocks))
-        most = GROUP_SHARE * (self._tasks.room() or math.inf)
-        of_worker: dict[str, list[int]] = defaultdict(list)
-        holders = self._tasks.holders(self._kept.blocks)
-        for number, worker in enumerate(share_out(self._kept.lengths, holders, threads)):
-            of_worker[worker].append(number)
-        halves = list(zip(self._kept.blocks, self._rows, strict=True))
-        self._groups = [
-            (worker, group.tolist(), [half for n in group for half in halves[n]])
-            for worker, blocks in of_worker.items()
-            for group in np.array_split(
-                blocks,
-                min(len(blocks), max(threads[worker], math.ceil(len(blocks) * per_block / most))),
-            )
-        ]
-        self._grouped = now
-        return self._groups
-
-    # ---------------------------------------------------------------------------------------------
-    # rounds
-
     def begin(self, common: Common) -> None:
         """Begin a growth."""
+        self._epochs.end_epoch()  # of the growth before
         self._rename(common)
-        self._updates, self._sent = [], []
+        self._updates = []
         self._tasks.run(self._spread, self._make_again)  # also to workers that have joined
 
     def hear(self, what: str, depth: int) -> None:
@@ -322,17 +282,16 @@ class BlocksOnWorkers(PlacedBlocks):
     def bags(self, roots: Sequence[Root], n_sets: int) -> list[tuple[Counts, list[int]]]:
         """What bags add up to."""
 
-        def work() -> list[list[list[tuple[Counts, list[int]]]]]:
-            calls = [
-                Call("sum-bags", sum_bags, (halves, self._known, roots, n_sets), (worker,))
-                for worker, _, halves in self._by_worker()
-            ]
-            return [found for _, found in sorted(self._tasks.results(calls, together=True))]
+        def work() -> list[tuple[int, list[tuple[Counts, list[int]]]]]:
+            about = self._known.common, roots, n_sets
+            halves = zip(self._kept.blocks, self._rows, strict=True)
+            calls = [Call("sum-bags", sum_bags, (*block, *about)) for block in halves]
+            return sorted(self._tasks.results(calls, together=True))
 
         with self._stats.phase("bags"):
             found = self._tasks.run(work, self._make_again)
         self._stats.see_pass(len(roots) * n_sets)
-        return merge_bags([of_block for of_task in found for of_block in of_task])
+        return merge_bags([of_block for _, of_block in found])
 
     def grow(
         self,
@@ -353,13 +312,14 @@ class BlocksOnWorkers(PlacedBlocks):
             )
             first = len(numbers) + (k << NODES_OF_BATCH)
             batches.append(TreeBatch(spec, [numbers[i] for i in some], roots, first))
-        if spec.is_small:
-            return batches
         self._spec, self._packed = spec, [batch.packed() for batch in batches]
-        is_last = False
+        self._finished = set()
+        if is_last := spec.is_small:
+            return batches
         while not is_last:
             with self._stats.phase("rounds"):
-                slices = self._tasks.run(self._go_on, self._make_again)
+                go_on = partial(self._go_on, "grow-rounds", MemberOfForest.grow)
+                slices = self._tasks.run(go_on, self._make_again)
             is_last = all(each.is_last for each in slices)
             for each in slices:
                 self._stats.counts.update(each.work)
@@ -373,13 +333,12 @@ class BlocksOnWorkers(PlacedBlocks):
                 else:
                     heard(what, 0)
             logger.info("%d rounds of growth %s", len(self._updates), self._known.name)
-        self._epochs.end_epoch()
         return [TreeBatch.unpacked(spec, packed) for packed in self._packed]
 
-    def _go_on(self) -> list[Slice]:
-        """Some more rounds, in this epoch or the next ones."""
+    def _go_on(self, name: str, grow: Callable[..., T]) -> list[T]:
+        """What members do in a slice, in this epoch or the next ones."""
         seconds = max(slice_seconds(len(self._tasks.workers())), PACKS_APART * self._pack_seconds)
-        call = Call("grow-rounds", grow_rounds, (seconds,), about="rounds of a forest")
+        call = Call(name, grow_as_member, (grow, seconds), about="some of a forest")
         return self._epochs.results(self._begin, call)
 
     def _begin(self) -> tuple[dict[str, list[Any]], Any]:
@@ -400,79 +359,29 @@ class BlocksOnWorkers(PlacedBlocks):
             codes, rows = self._kept.blocks[number].key, self._rows[number].key
             found[worker].append(PlaceOfBlock(number, codes, rows))
         self._is_known = True
-        about = self._known, self._spec, self._packed, self._updates
-        return dict(found), self._tasks.send("rounds-so-far", SharedArrays(about))
+        per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + BESIDE_CODES
+        n_threads = max(self._tasks.workers().values())
+        rows_at_once = bytes_of_portion(len(found), n_threads, self._tasks.room()) // per_row
+        so_far = self._known, self._spec, self._packed, self._updates, frozenset(self._finished)
+        about = ForestSoFar(*so_far, rows_at_once)
+        return dict(found), self._tasks.send("forest-so-far", SharedArrays(about))
 
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]
     ) -> Iterator[tuple[int, tuple[PartialTree, ...]]]:
-        """The subtrees of some nodes."""
-        if not nodes:
-            return
-        self._updates.append(update)
-        batches = self._batches(nodes)
-        self._stats.see_pass(len({(node.number, own) for node in nodes for own in node.sets}))
-        with self._stats.phase("subtrees"):
-            calls = partial(self._subtrees, batches=batches, nodes=nodes)
-            at_once = UNDER_WAY * sum(self._tasks.workers().values())
-            for number, (pickled, work) in self._tasks.each(
-                len(batches), calls, self._make_again, at_once
-            ):
-                trees = iter(pickle.loads(pickled))
+        """The subtrees of some nodes; members know of the update."""
+        if nodes:
+            self._stats.see_pass(len({(node.number, own) for node in nodes for own in node.sets}))
+        places = {node.node: place for place, node in enumerate(nodes)}
+        while len(self._finished) < len(nodes):
+            with self._stats.phase("subtrees"):
+                go_on = partial(self._go_on, "finish-nodes", MemberOfForest.finish)
+                found = self._tasks.run(go_on, self._make_again)
+            for pickled, work in found:
                 self._stats.counts.update(work)
-                for place in batches[number]:
-                    yield place, tuple(next(trees) for _ in nodes[place].sets)
-
-    # ---------------------------------------------------------------------------------------------
-
-    def _batches(self, nodes: Sequence[GatheredNode]) -> list[list[int]]:
-        """Nodes that one task finishes: as many as have so many bytes, the largest first."""
-        per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + BESIDE_CODES
-        most = bytes_of_batch(
-            sum(node.n for node in nodes) * per_row,
-            sum(self._tasks.workers().values()),
-            [limit / n_threads for limit, n_threads in machines(self._client).values() if limit],
-        )
-        batches: list[list[int]] = []
-        used = 0
-        for _, size, place in sorted((node.tree, -node.n, i) for i, node in enumerate(nodes)):
-            size *= -per_row
-            if not batches or used + size > most:
-                batches.append([])
-                used = 0
-            batches[-1].append(place)
-            used += size
-        return batches
-
-    def _subtrees(
-        self, left: Sequence[int], batches: list[list[int]], nodes: Sequence[GatheredNode]
-    ) -> Iterator[Call]:
-        """Tasks for some batches, taken as there is room for them."""
-        self._send_updates()
-        if self._values is None and self._growth.growth.values is not None:
-            self._values = self._tasks.send("code-values", self._growth.growth.values)
-        groups = self._by_worker()
-        for place in left:
-            some = [nodes[i] for i in batches[place]]
-            names = [node.node for node in some]
-            gathered = self._tasks.submit(
-                [
-                    Call(
-                        "gather-nodes",
-                        gather_nodes,
-                        (halves, group, self._known, self._sent, names),
-                        (worker,),
-                    )
-                    for worker, group, halves in groups
-                ]
-            )
-            yield Call("finish-nodes", finish_nodes, (gathered, some, self._values))
-
-    def _send_updates(self) -> None:
-        """Give the updates that were taken to the workers, each once."""
-        self._is_known = True
-        for number in range(len(self._sent), len(self._updates)):
-            self._sent.append(self._tasks.send("split-update", self._updates[number]))
+                for node, trees in pickle.loads(pickled):
+                    self._finished.add(node)
+                    yield places[node], trees
 
 
 def _forget(name: str) -> None:

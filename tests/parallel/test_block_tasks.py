@@ -156,7 +156,7 @@ class TestPositionCache:
         else:
             assert report["rebuilds"] > 0
         if limit == 2_000:
-            assert report["cache_hits"] > 8  # of the first round alone
+            assert report["cache_hits"] > 3  # of the first round alone, of three blocks
 
 
 def test_a_process_remembers_in_one_place(monkeypatch):

@@ -128,10 +128,10 @@ class TestCost:
         assert model.in_one_place(500, 2) == pytest.approx(200)
 
     def test_bytes_of_rows_that_are_brought(self):
-        """A table that is small moves once for each tree, as far as it is in the bag."""
+        """Half of a small table moves once for each tree, from worker to worker."""
         found = cost(1000, 30, n_trees=10, depth=None, bootstrap=False)
         assert found.rounds == 1
-        rows = 10 * 1000 * (30 + 16)
+        rows = 10 * 1000 * (30 + 16) / 2
         assert rows < found.bytes_moved < 1.1 * rows + 2 * 8 * 10 * (5 * 256 * 2 + 10)
 
 

@@ -74,11 +74,12 @@ def test_all_members_have_the_sums(n_members, length, five):
 
 
 def told(members):
-    """What others tell, and the sum of what they have for this member."""
+    """What others tell, the sum of what they have for this member, and what they give it."""
     found = members.gather({"rank": members.rank, "array": np.full(3, members.rank)})
     n_members = len(found)
     own = members.sum_parts([(1, [members.rank, k]) for k in range(n_members)], added)
-    return [(each["rank"], each["array"].tolist()) for each in found], own, members.work
+    dealt = members.deal([(members.rank, k) for k in range(n_members)])
+    return [(each["rank"], each["array"].tolist()) for each in found], own, dealt, members.work
 
 
 def added(one, other):
@@ -90,12 +91,13 @@ def added(one, other):
 def test_all_members_are_told(n_members, is_beyond, five):
     with epoch_of(five, n_members) as epoch, closed_ports(five) if is_beyond else nullcontext():
         found = results(five, epoch, told)
-    for rank, (others, own, work) in enumerate(found):
+    for rank, (others, own, dealt, work) in enumerate(found):
         assert others == [(k, [k] * 3) for k in range(n_members)]
         assert own == (n_members, [sum(range(n_members)), rank])
+        assert dealt == [(k, rank) for k in range(n_members)]
         assert work["relayed"] == (work["messages"] if is_beyond else 0)
-        assert work["rounds"] == 2
-        assert work["messages"] <= 2 * (n_members - 1).bit_length()
+        assert work["rounds"] == 3
+        assert work["messages"] <= 2 * (n_members - 1).bit_length() + n_members - 1
 
 
 def test_sums_of_members_that_cannot_be_reached(five):

@@ -9,10 +9,11 @@ import pytest
 from distributed import Client
 from sklearn.base import clone
 
-from dtrees.parallel import exchange, partitioned
+from dtrees.parallel import exchange, forest_members, memory, partitioned
 from dtrees.parallel.boosted_members import MemberState
 from dtrees.parallel.exchange import EpochEndedError
-from dtrees.parallel.forest_members import MemberOfRounds, PlaceOfBlock
+from dtrees.parallel.forest_members import MemberOfForest, PlaceOfBlock
+from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import connect
 from tests.parallel.faults import BOOSTED, FOREST, assert_nothing_is_left, expected, fitted
 from tests.parallel.test_collections import Folds, hash_of
@@ -88,7 +89,7 @@ def test_rounds_of_an_epoch_that_is_lost_are_cut_in_another_way(number, five, mo
 @pytest.mark.parametrize("model", [MODEL, BOOSTED], ids=["fit", "boosted"])
 def test_workers_keep_nothing_of_an_epoch(model, five):
     """Not even until memory is looked through for cycles."""
-    kinds = (MemberOfRounds, MemberState, exchange.Exchange)
+    kinds = (MemberOfForest, MemberState, exchange.Exchange)
 
     def there():
         return {id(each) for each in gc.get_objects() if isinstance(each, kinds)}
@@ -112,3 +113,77 @@ def test_a_block_that_has_gone_elsewhere():
 
     with pytest.raises(EpochEndedError, match="has left here"):
         PlaceOfBlock(0, "codes", "rows").block(Worker)
+
+
+@pytest.fixture
+def portions(monkeypatch):
+    """Rows that members have taken out of their blocks at once, and nodes; and nodes finished.
+
+    Few rows at a time, of which the client hears each time.
+    """
+    found = {"most": 150, "rows": [], "nodes": []}
+    rows_of, grow_gathered = MemberOfForest._rows_of, forest_members.grow_gathered
+
+    def noted_rows(member, dealt, work):
+        rows = rows_of(member, dealt, work)
+        n_rows = sum(own.coded.n_rows for each in rows for group in each for own in group)
+        found["rows"].append((sum(map(len, dealt)), n_rows))
+        return rows
+
+    def noted(gathered, node, *about):
+        found["nodes"].append(node.node)
+        return grow_gathered(gathered, node, *about)
+
+    n_bytes = found["most"] * (5 + memory.BESIDE_CODES)
+    monkeypatch.setattr(partitioned, "bytes_of_portion", lambda *_: n_bytes)
+    monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: 0)
+    monkeypatch.setattr(MemberOfForest, "_rows_of", noted_rows)
+    monkeypatch.setattr(forest_members, "grow_gathered", noted)
+    return found
+
+
+def test_rows_of_small_nodes_are_taken_in_portions(five, portions):
+    """No member has more of them out of its blocks than there is room for, but of one node."""
+    model = fitted(five, clone(MODEL))
+    assert hash_of(model) == expected(MODEL)
+    assert len(portions["rows"]) > 5 * 5
+    assert all(n_nodes == 1 or n <= portions["most"] for n_nodes, n in portions["rows"])
+    assert sum(n_nodes for n_nodes, _ in portions["rows"]) == 5 * len(portions["nodes"])
+    assert_nothing_is_left(five)
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("model", [MODEL, Folds(FOREST)], ids=["fit", "folds"])
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_what_was_heard_is_not_grown_again(model, number, five, portions, monkeypatch):
+    deal, calls = exchange.Exchange.deal, Counter()
+
+    def fail(self, parts):
+        calls[self.rank] += 1
+        if self.rank == 0 and calls[0] == number:
+            raise EpochEndedError("a test")
+        return deal(self, parts)
+
+    monkeypatch.setattr(exchange.Exchange, "deal", fail)
+    found = fitted(five, clone(model))
+    assert hash_of(found) == expected(model)
+    assert found.fit_report_["epochs"] == 2
+    assert set(Counter(portions["nodes"]).values()) == {1}
+
+
+def test_tasks_are_as_many_as_members(five, monkeypatch):
+    """However many nodes there are; those of blocks are as many as blocks."""
+    tasks, submit = Counter(), Tasks.submit
+
+    def submitted(self, calls):
+        tasks.update(call.name for call in calls if call.name != "move-block")
+        return submit(self, calls)
+
+    monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: 60)
+    monkeypatch.setattr(Tasks, "submit", submitted)
+    of_blocks, of_members = {"block-rows": 7, "sum-bags": 7}, {"grow-rounds": 5, "finish-nodes": 5}
+    for n_trees, gather_rows in ((5, 300), (5, 20), (20, 20)):
+        tasks.clear()
+        model = clone(MODEL).set_params(n_estimators=n_trees)
+        fitted(five, model, **{"dtrees.gather-rows": gather_rows})
+        assert tasks == of_blocks | of_members

@@ -15,7 +15,6 @@ from dtrees import RandomForestClassifier
 from dtrees.parallel import memory, partitioned, placed_blocks
 from dtrees.parallel.block_tasks import room_of_positions
 from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth
-from dtrees.parallel.tasks import Tasks
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect
 from tests.parallel.faults import ROUNDS, assert_nothing_is_left, pids
@@ -59,9 +58,9 @@ def on_disk(client):
 
 @pytest.fixture
 def done(monkeypatch):
-    """Blocks and batches of a growth, its rounds, and the names of its tasks."""
-    done = {"blocks": [], "tree_batches": [], "rounds": 0, "tasks": Counter()}
-    make, tree_batches, submit = BlocksOnWorkers.make, PartitionedGrowth.tree_batches, Tasks.submit
+    """Blocks and batches of a growth, and its rounds."""
+    done = {"blocks": [], "tree_batches": [], "rounds": 0}
+    make, tree_batches = BlocksOnWorkers.make, PartitionedGrowth.tree_batches
     hear = BlocksOnWorkers.hear
 
     def made(blocks):
@@ -76,14 +75,9 @@ def done(monkeypatch):
         done["rounds"] += 1
         hear(blocks, what, depth)
 
-    def submitted(tasks, calls):
-        done["tasks"].update(call.name for call in calls)
-        return submit(tasks, calls)
-
     monkeypatch.setattr(BlocksOnWorkers, "make", made)
     monkeypatch.setattr(PartitionedGrowth, "tree_batches", noted_batches)
     monkeypatch.setattr(BlocksOnWorkers, "hear", heard)
-    monkeypatch.setattr(Tasks, "submit", submitted)
     return done
 
 
@@ -98,14 +92,14 @@ def done(monkeypatch):
         ),
     ],
 )
-def test_blocks_tasks_and_waves_follow_from_memory(case, small, done, monkeypatch):
+def test_blocks_and_waves_follow_from_memory(case, small, done, monkeypatch):
     """By the workers' own limit; of the shares of it small parts, as the table is small."""
     expected = in_memory(case)
     model = CASES[case][0]
     model = model.model if isinstance(model, Folds) else model
     n_workers, per_row = 2, 5
     monkeypatch.setattr(placed_blocks, "BLOCK_SHARE", 60 * per_row / LIMIT)  # 60 rows or fewer
-    monkeypatch.setattr(partitioned, "GROUP_SHARE", 90 * per_row / LIMIT)
+    monkeypatch.setattr(partitioned, "bytes_of_portion", lambda *_: 90 * (per_row + 16))
     room = n_workers * room_of_positions(LIMIT, 1)
     monkeypatch.setattr(memory, "ROW_BYTES", int(room / (1.5 * 0.632 * len(X))))  # one tree
     before = pids(small, n_workers)
@@ -115,8 +109,6 @@ def test_blocks_tasks_and_waves_follow_from_memory(case, small, done, monkeypatc
     assert n_blocks >= len(X) / 60
     assert [list(batch) for batch in tree_batches] == [[i] for i in range(model.n_estimators)]
     assert done["rounds"] > 1
-    of_batch = done["tasks"]["gather-nodes"] / done["tasks"]["finish-nodes"]
-    assert of_batch > 2 * n_workers  # one for each worker, without a limit
     assert pids(small) == before
     assert_nothing_is_left(small)
 

@@ -185,12 +185,13 @@ def test_rows_that_are_gathered(given):
     assert memory.gather_rows_of(10**9) == 10**9 // memory.SPREAD_NODES
 
 
-def test_batches():
-    """As many as even out, as large as memory allows."""
-    assert memory.bytes_of_batch(320, 2, []) == 10
-    assert memory.bytes_of_batch(10**12, 2, []) == memory.BATCH_BYTES
-    assert memory.bytes_of_batch(10**12, 2, [2**40, 48 * 2**30]) == 2 * 2**30
-    assert memory.bytes_of_batch(1, 256, [2**30]) == 1
+def test_portions():
+    """As large as is worth a message to each member, and as memory allows."""
+    assert memory.bytes_of_portion(2, 1, None) == memory.PORTION_BYTES
+    assert memory.bytes_of_portion(2, 8, 2**40) == 8 * memory.PORTION_BYTES
+    assert memory.bytes_of_portion(1024, 8, 2**40) == 2**31
+    assert memory.bytes_of_portion(1024, 8, 24 * 2**30) == 2**30
+    assert memory.bytes_of_portion(2, 1, 2**20) == memory.LEAST_BYTES
 
 
 @any_of(

@@ -100,8 +100,8 @@ def killed(client, n_killed, phase, number=0, n_workers=2):
     heard = SimpleNamespace(n=0, has_happened=phase != "rounds")
     go_on = BlocksOnWorkers._go_on
 
-    def hear(blocks):
-        found = go_on(blocks)
+    def hear(*arguments):
+        found = go_on(*arguments)
         heard.n += 1
         heard.has_happened |= heard.n >= 2
         return found
@@ -224,7 +224,7 @@ class TestWorkersThatDie:
         "name",
         [
             pytest.param("grow-rounds", marks=chaos),
-            "gather-nodes",
+            "rows of finish-nodes",
             pytest.param("finish-nodes", marks=chaos),
         ],
     )
@@ -298,12 +298,12 @@ def killed_worker():
 def deadly(name, path):
     """On a worker: let the first of some tasks take it with it."""
     from dtrees.core.stores.blocks import block as blocks
-    from dtrees.parallel import block_tasks
+    from dtrees.parallel import forest_members
 
     kinds = {
         "grow-rounds": (blocks.BlockOfRows, "count"),
-        "gather-nodes": (blocks.BlockOfRows, "gather"),
-        "finish-nodes": (block_tasks, "grow_gathered"),
+        "rows of finish-nodes": (blocks.BlockOfRows, "gather"),
+        "finish-nodes": (forest_members, "grow_gathered"),
     }
     place, attribute = kinds[name]
     before = getattr(place, attribute)
@@ -322,11 +322,11 @@ def deadly(name, path):
 def healed(name):
     """On a worker: what `deadly` has changed is as before."""
     from dtrees.core.stores.blocks import block as blocks
-    from dtrees.parallel import block_tasks
+    from dtrees.parallel import forest_members
 
     for place, attribute in (
-        (blocks.BlockOfRows, {"grow-rounds": "count", "gather-nodes": "gather"}.get(name)),
-        (block_tasks, "grow_gathered"),
+        (blocks.BlockOfRows, {"grow-rounds": "count", "rows of finish-nodes": "gather"}.get(name)),
+        (forest_members, "grow_gathered"),
     ):
         if "healthy" in vars(place):
             setattr(place, attribute, place.healthy)
@@ -869,8 +869,9 @@ class TestPlacement:
                 client.wait_for_workers(3, timeout=60)
             begin(self, common)
             of_worker = Counter()
-            for worker, group, _ in self._by_worker():
-                of_worker[worker] += sum(self._kept.lengths[number] for number in group)
+            holders = self._tasks.holders(self._kept.blocks)
+            for (worker,), length in zip(holders, self._kept.lengths, strict=True):
+                of_worker[worker] += length
             seen.append(sorted(of_worker.values()))
 
         monkeypatch.setattr(BlocksOnWorkers, "begin", look)
