@@ -49,9 +49,9 @@ import numpy as np
 from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ForestFit, listening, told
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.target import Target
+from dtrees.coding.target import Ask, Target
 from dtrees.core.grow.forest import ForestGrowth
-from dtrees.core.membership.resampling import Bags, Resampling
+from dtrees.core.membership.resampling import Bags, KeysElsewhere, Resampling
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.out_of_bag import OutOfBag, Votes, add_to_sums
 from dtrees.core.predict.raw import leaves_by_tree
@@ -61,8 +61,10 @@ from dtrees.estimators.tree_view import columns_with_missing, missing_by_model, 
 from dtrees.exceptions import ClusterError
 from dtrees.parallel import (
     CodedPartitions,
+    FitStatistics,
     LocalRunner,
     PartitionedTable,
+    RowColumns,
     SavedTrees,
     computed,
     grow_sets,
@@ -89,48 +91,97 @@ def has_bags(forest: Any) -> bool:
 def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags | None:
     """The bags of a forest's trees, or their samples; None: each sees all rows.
 
-    Rows of one group, of `groups` (n_rows,), are in a bag together. Raises ValueError where there
-    are groups and no bags, labels that cannot be compared, or fewer groups than ``max_samples``.
+    Rows of one group, of `groups` (n_rows,), are in a bag together; the only column of `RowColumns`
+    where they are elsewhere. Raises ValueError where there are groups and no bags, labels that
+    cannot be compared, or fewer groups than ``max_samples``.
     """
     if not has_bags(forest):
         if groups is not None:
             raise ValueError("bootstrap_groups needs bootstrap=True, or max_samples.")
         return None
-    n_keys = n_rows = target.n_rows
-    keys: np.ndarray | int = n_rows
-    if groups is not None:
-        groups = np.asarray(groups)
-        if groups.shape != (n_rows,):
-            raise ValueError(
-                f"bootstrap_groups must have one value per row: expected shape ({n_rows},), "
-                f"got {groups.shape}."
-            )
-        try:
-            values, inverse = np.unique(groups, return_inverse=True)
-            missing = bool((values != values).any())
-        except (TypeError, ValueError):  # None or NA among labels: nothing that is ordered
-            missing = True
-        if missing:
-            raise ValueError(
-                "bootstrap_groups holds missing values, or labels that cannot be compared with "
-                "each other. Give every row the label of its group, or a label of its own."
-            )
-        keys, n_keys = inverse.astype(np.uint64), len(values)
+    n_rows = target.n_rows
+    drawn = partial(_bags, forest.bootstrap, forest.max_samples, seed, target.means)
+    if groups is None:
+        return drawn(n_rows, n_rows)
+    if isinstance(groups, RowColumns):
+
+        def work(ask: Ask) -> Bags:
+            labels = _labels_of(np.concatenate(ask(_labels_of)))
+            named = partial(_named, drawn, len(labels))
+            ((digest, by_row),) = ask(_keys_of, labels, join=named)
+            each = partial(groups.each, partial(_keys_of_part, labels), "keys-of-part")
+            return drawn(KeysElsewhere(n_rows, digest, by_row, each), len(labels))
+
+        return groups.asked(_groups_of_part, work, FitStatistics())
+    groups = np.asarray(groups)
+    if groups.shape != (n_rows,):
+        raise ValueError(
+            f"bootstrap_groups must have one value per row: expected shape ({n_rows},), "
+            f"got {groups.shape}."
+        )
+    labels = _labels_of(groups)
+    return drawn(_keys_of(groups, labels), len(labels))
+
+
+def _labels_of(groups: np.ndarray) -> np.ndarray:
+    """Labels of some rows, ascending; ValueError: some are missing, or no order is theirs."""
+    try:
+        labels = np.unique(groups)
+        missing = bool((labels != labels).any())
+    except (TypeError, ValueError):  # None or NA among labels: nothing that is ordered
+        missing = True
+    if missing:
+        raise ValueError(
+            "bootstrap_groups holds missing values, or labels that cannot be compared with "
+            "each other. Give every row the label of its group, or a label of its own."
+        )
+    return labels
+
+
+def _keys_of(groups: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Numbers of the labels of rows among all of them, uint64 (n_rows,)."""
+    return np.searchsorted(labels, groups).astype(np.uint64)
+
+
+def _groups_of_part(groups: Any, first_row: int) -> np.ndarray:
+    return np.asarray(groups)
+
+
+def _keys_of_part(labels: np.ndarray, groups: Any, first_row: int) -> np.ndarray:
+    return _keys_of(np.asarray(groups), labels)
+
+
+def _named(
+    drawn: Callable[[np.ndarray, int], Bags], n_keys: int, keys: Sequence[np.ndarray]
+) -> tuple[str, bool]:
+    """The digest of bags of the keys of all rows, and whether these are numbers of rows."""
+    bags = drawn(np.concatenate(keys), n_keys)
+    return bags.digest(), bags.by_row
+
+
+def _bags(
+    bootstrap: bool,
+    max_samples: float | None,
+    seed: int,
+    means: Any,
+    keys: np.ndarray | int | KeysElsewhere,
+    n_keys: int,
+) -> Bags:
+    """The bags of rows with keys, of which there are so many."""
     rate, size = 1.0, n_keys
-    if isinstance(forest.max_samples, Integral):
-        if int(forest.max_samples) > n_keys:
-            of = "" if groups is None else ", the number of groups in bootstrap_groups,"
+    if isinstance(max_samples, Integral):
+        if int(max_samples) > n_keys:
+            of = "" if isinstance(keys, int) else ", the number of groups in bootstrap_groups,"
             raise ValueError(
-                f"`max_samples` must be <= n_samples={n_keys}{of} but got value "
-                f"{forest.max_samples}"
+                f"`max_samples` must be <= n_samples={n_keys}{of} but got value {max_samples}"
             )
-        size = int(forest.max_samples)
+        size = int(max_samples)
         rate = size / n_keys
-    elif forest.max_samples is not None:
-        rate = float(forest.max_samples)
+    elif max_samples is not None:
+        rate = float(max_samples)
         size = max(1, int(rate * n_keys))
-    if forest.bootstrap:
-        return Bags(seed, rate, keys, target.means)
+    if bootstrap:
+        return Bags(seed, rate, keys, means)
     return Bags(seed, size / n_keys, keys, pasted=(size, n_keys))
 
 

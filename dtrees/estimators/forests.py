@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks
 from dtrees.coding.tables import row_values
-from dtrees.coding.target import Ask, Target, TargetUnits
+from dtrees.coding.target import Ask, SpreadTarget, Target, TargetUnits
 from dtrees.constraints import (
     ARRAY,
     CONFIDENCE,
@@ -92,9 +92,11 @@ from dtrees.parallel import (
     REGIMES,
     Checkpoint,
     FitStatistics,
+    RowColumns,
     admitted,
     admitted_where_they_are,
     computed,
+    is_lazy,
     threaded,
 )
 
@@ -292,9 +294,12 @@ class BaseForest(base.Ensemble):
         if self.oob_score or self.oob_tol is not None:
             admit = partial(admitted)  # what is asked for is as long as the table
         X, y, sample_weight, groups = admit(X, columns, stats)
-        (groups,) = map(row_values, computed(groups))
         with stats.phase("coding"):
             encoded = FitPlan(self).encode(X, (y, sample_weight), seed, run, stats)
+        if is_lazy(groups) and groups.ndim == 1 and isinstance(encoded.target, SpreadTarget):
+            groups = RowColumns.of(X, {"bootstrap_groups": groups}, stats)
+        else:
+            (groups,) = map(row_values, computed(groups))
         fit = FitOfForest(self, Training(encoded, y, run, stats=stats), groups)
         bags = fit.learned["_fit_bags"]
 

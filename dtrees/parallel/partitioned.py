@@ -33,7 +33,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -47,7 +47,7 @@ from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.round_spec import HISTOGRAM_BUDGET, Roots, RoundSpec
 from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
 from dtrees.core.grow.tree_batch import TreeBatch
-from dtrees.core.membership.resampling import Resampling
+from dtrees.core.membership.resampling import KeysElsewhere, Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws
 from dtrees.core.stores.blocks.messages import (
@@ -216,7 +216,10 @@ class BlocksOnWorkers(PlacedBlocks):
     """Blocks of rows on the workers of a cluster, as `dtrees.core.grow.round_spec.Blocks`."""
 
     def __init__(self, tasks: Tasks, growth: PartitionedGrowth, kept: KeptTable) -> None:
-        super().__init__(tasks, growth.parts, kept, getattr(growth.growth.target, "each", None))
+        own = growth.growth.target, growth.keys
+        spread = [each.each for each in own if isinstance(each, SpreadTarget | KeysElsewhere)]
+        there = (lambda: [task for make in spread for task in make()]) if spread else None
+        super().__init__(tasks, growth.parts, kept, there)
         self._growth = growth
         self._updates: list[SplitUpdate] = []
         self._known = GrowthOfBlocks(uuid4().hex, growth.common())
@@ -239,9 +242,10 @@ class BlocksOnWorkers(PlacedBlocks):
             self._growth.keys,
             self._growth.resampling.cells,
         )
+        number = count()  # of those that are elsewhere
         targets, keys, cells = (
-            self._rows_there(rows)
-            if isinstance(values, SpreadTarget)
+            self._rows_there(rows, next(number))
+            if isinstance(values, SpreadTarget | KeysElsewhere)
             else self._sent_rows(values, rows)
             for values in of_all
         )

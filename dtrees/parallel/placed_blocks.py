@@ -171,11 +171,12 @@ class PlacedBlocks:
         most = BLOCK_BYTES if room is None else min(BLOCK_BYTES, int(BLOCK_SHARE * room))
         return max(1, min(most // per_row, even))
 
-    def _rows_there(self, rows: slice) -> list[Any]:
-        """What belongs to the partitions of a block, as tasks."""
+    def _rows_there(self, rows: slice, number: int = 0) -> list[Any]:
+        """What belongs to the partitions of a block, as tasks; `number`: of several kinds."""
         ends = np.cumsum(self._parts.lengths)
         first, last = np.searchsorted(ends, (rows.start, rows.stop - 1), side="right")
-        return self._of_parts[first : last + 1]
+        first += number * len(ends)
+        return self._of_parts[first : last + 1 + number * len(ends)]
 
     def _sent_rows(self, values: Any, rows: slice) -> list[Any]:
         """What belongs to some rows, as tasks that hold a few megabytes each."""

@@ -157,11 +157,11 @@ class RowColumns:
         Tasks of Dask, made anew with each call; None in place of a column that there is not. Those
         of partitions get one `more` argument each, if there are such.
         """
-        make = dask.delayed(partial(_of_pieces, function), pure=False)
+        make, common = dask.delayed(_of_pieces, pure=False), _sent_once(function)
         key = f"{name}-{uuid4().hex}"
         given = [self.pieces, self.firsts, *([] if more is None else [more])]
         rows = zip(*given, strict=True)
-        return [make(*own, dask_key_name=(key, i)) for i, own in enumerate(rows)]
+        return [make(common, *own, dask_key_name=(key, i)) for i, own in enumerate(rows)]
 
     def asked(
         self,
@@ -186,9 +186,10 @@ class RowColumns:
                 say = partial(_said, call, arguments)
                 if join is None:
                     return executor.asked("ask-rows", held, say)
-                make, name = dask.delayed(say, pure=False), f"ask-rows-{uuid4().hex}"
+                make, common = dask.delayed(_called, pure=False), _sent_once(say)
+                name = f"ask-rows-{uuid4().hex}"
                 told = [
-                    make(executor.as_argument(part), dask_key_name=(name, i))
+                    make(common, executor.as_argument(part), dask_key_name=(name, i))
                     for i, part in enumerate(held)
                 ]
                 joined = dask.delayed(join, pure=False)(told, dask_key_name=f"join-{name}")
@@ -233,6 +234,15 @@ def _joined(pieces: Pieces) -> Any:
     if len(found) < 2:
         return found[0] if found else None
     return np.concatenate([np.asarray(each) for each in found])
+
+
+def _sent_once(function: Callable[..., Any]) -> Any:
+    """A function, which may know much, as an argument of many tasks."""
+    return dask.delayed(function, name=f"function-{uuid4().hex}", traverse=False)
+
+
+def _called(function: Callable[[Any], T], part: Any) -> T:
+    return function(part)
 
 
 def _said(call: Callable[..., Any], arguments: Sequence[Any], part: Any) -> Any:

@@ -203,6 +203,43 @@ class TestForests:
             spread.fit(table(), series, pd.Series(WEIGHTS["fractions"]))
         assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
 
+    @pytest.mark.parametrize(
+        ("groups", "cut", "weight", "how"),
+        [
+            (np.arange(N)[::-1] // 7, "others", "none", {}),
+            (np.array(["b", "aa", "c"] * 300), "uneven", "fractions", {}),
+            (np.array(["b", "aa", "c"] * 300, dtype=object), "one", "whole", {"max_samples": 2}),
+            (X[:, 0], "alike", "none", {"bootstrap": False, "max_samples": 0.3}),
+            (np.arange(N), "others", "none", {}),
+        ],
+    )
+    def test_of_groups(self, groups, cut, weight, how, two, monkeypatch):
+        alone, y = forest_of("classes", **how)
+        alone.fit(X, y, WEIGHTS[weight], bootstrap_groups=groups)
+        spread, _ = forest_of("classes", regime="partitioned", **how)
+        monkeypatch.setattr("dtrees.estimators.forests.computed", None)  # nothing comes here
+        with two.as_current():
+            own = table(), lazy(y), lazy(WEIGHTS[weight])
+            spread.fit(*own, bootstrap_groups=lazy(groups, cut))
+        assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
+        assert spread._fit_bags == alone._fit_bags
+        assert ours(two) == []
+
+    @pytest.mark.parametrize(
+        ("groups", "how", "words"),
+        [
+            (np.where(np.arange(N) == 555, np.nan, 1.0), {}, "holds missing values"),
+            (np.array(["a", None, 1] * 300, dtype=object), {}, "holds missing values"),
+            (np.arange(N) % 5, {"max_samples": 6}, "n_samples=5, the number of groups"),
+            (np.arange(N) % 5, {"bootstrap": False}, "needs bootstrap=True"),
+        ],
+    )
+    def test_errors_of_groups_are_those_of_arrays(self, groups, how, words, two):
+        model, y = forest_of("classes", regime="partitioned", **how)
+        with two.as_current(), pytest.raises(ValueError, match=words):
+            model.fit(table(), lazy(y), bootstrap_groups=lazy(groups))
+        assert ours(two) == []
+
     def test_of_groups_and_scores_out_of_bags(self, two):
         groups = np.arange(N) // 3
         alone, y = forest_of("classes", oob_score=True)
@@ -497,6 +534,7 @@ def block(kind, n_rows, block_info=None):
         "classes": (uniform[:, 0] + uniform[:, 2] > 1).astype(np.int64),
         "numbers": uniform[:, 0] + uniform[:, 2],
         "weights": 1 + uniform[:, 3],
+        "groups": numbers[:, 0].astype(np.int64) // 100,
     }
     return found[kind]
 
@@ -505,7 +543,7 @@ def large(kind, n_rows, n_parts=20):
     """A collection of a large table."""
     chunks = ((n_rows // n_parts,) * n_parts, *([(2,)] if kind == "X" else []))
     n = n_rows // n_parts
-    dtype = np.int64 if kind == "classes" else np.float64
+    dtype = np.int64 if kind in ("classes", "groups") else np.float64
     meta = np.empty((0,) * len(chunks), dtype=dtype)
     return da.map_blocks(block, kind, n, chunks=chunks, dtype=dtype, meta=meta)
 
@@ -514,6 +552,9 @@ LARGE = {
     "forest of classes": lambda n: RandomForestClassifier(
         2, max_depth=3, random_state=0, max_bins=64, regime="partitioned"
     ).fit(large("X", n), large("classes", n), large("weights", n)),
+    "forest of groups": lambda n: RandomForestClassifier(
+        2, max_depth=3, random_state=0, max_bins=64, regime="partitioned"
+    ).fit(large("X", n), large("classes", n), bootstrap_groups=large("groups", n)),
     "boosting of classes": lambda n: GradientBoostingClassifier(
         max_iter=2, max_leaf_nodes=4, early_stopping=True, random_state=0, regime="partitioned"
     ).fit(large("X", n), large("classes", n), large("weights", n)),

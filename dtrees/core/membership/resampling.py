@@ -370,6 +370,30 @@ def plain() -> Resampling:
     return Resampling(cells=None, mix=np.ones((1, 1), dtype=np.int64))
 
 
+@dataclass(frozen=True, eq=False)
+class KeysElsewhere:
+    """Keys of rows that are not here, but in parts.
+
+    Attributes
+    ----------
+    n_rows : int
+    digest : str
+        That of the bags.
+    by_row : bool
+        As of the bags.
+    each : callable
+        The keys of the parts: tasks of Dask, made anew with each call.
+    """
+
+    n_rows: int
+    digest: str
+    by_row: bool
+    each: Callable[[], list[Any]]
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+
 @dataclass(frozen=True)
 class Bags:
     """The number of times that each row is in the bag of each tree."""
@@ -378,7 +402,7 @@ class Bags:
     rate: float  # mean of the number of times, in (0, 1]; 1 is the size of a bootstrap
     # uint64 (n_rows,): key of every row. Rows with one key (a group) are in a bag together and
     # equally often, if they weigh the same. A number of rows: their numbers are their keys.
-    keys: np.ndarray | int
+    keys: np.ndarray | int | KeysElsewhere
     # float64 (n_rows,): how often a row is in a bag of rate 1, where rows have weights; see
     # `counts_of_bag`. Or what is known of them, where rows are elsewhere.
     means: Any = None
@@ -386,8 +410,8 @@ class Bags:
     pasted: tuple[int, int] | None = None
 
     @cached_property
-    def row_id(self) -> np.ndarray:
-        """Key of every row, uint64 (n_rows,)."""
+    def row_id(self) -> Any:
+        """Key of every row, uint64 (n_rows,); or `KeysElsewhere`."""
         if isinstance(self.keys, int):
             return np.arange(self.keys, dtype=np.uint64)
         return self.keys
@@ -402,10 +426,14 @@ class Bags:
         """True if the keys are the numbers of the rows."""
         if isinstance(self.keys, int):
             return True
+        if isinstance(self.keys, KeysElsewhere):
+            return self.keys.by_row
         return bool((self.keys == np.arange(self.n_rows, dtype=np.uint64)).all())
 
     def digest(self) -> str:
         """A name of the bags of all trees: equal bags have equal names."""
+        if isinstance(self.keys, KeysElsewhere):
+            return self.keys.digest
         means, found = self.means, self._hash_of_keys()
         if isinstance(means, np.ndarray):
             means = MeansElsewhere(0.0, digest_of_arrays([means]))
@@ -415,14 +443,15 @@ class Bags:
 
     def is_called(self, name: Any) -> bool:
         """Whether the bags have this name, or had it in former versions."""
-        if self.digest() == name:
-            return True
+        if self.digest() == name or isinstance(self.keys, KeysElsewhere):
+            return self.digest() == name
         found = self._hash_of_keys()
         if isinstance(self.means, np.ndarray):
             found.update(np.ascontiguousarray(self.means).data)
         return self._named(found) == name
 
     def _hash_of_keys(self) -> Any:
+        assert not isinstance(self.keys, KeysElsewhere)
         found = hashlib.blake2b(digest_size=16)
         for first in range(0, self.n_rows, BLOCK_ROWS):  # which may be numbers
             last = min(first + BLOCK_ROWS, self.n_rows)
