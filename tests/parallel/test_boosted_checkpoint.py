@@ -116,6 +116,7 @@ def interrupted(made, table, y, number, folder, **given):
 
 
 class TestTheSameModel:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("fit", FITS)
     @pytest.mark.parametrize("table", TABLES)
     def test_that_was_never_interrupted(self, table, fit, tmp_path):
@@ -259,6 +260,7 @@ class TestOtherFits:
 
 
 class TestAdaBoost:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("table", TABLES)
     @pytest.mark.parametrize(
         ("kind", "y"), [(AdaBoostClassifier, THREE), (AdaBoostRegressor, NUMBERS)]

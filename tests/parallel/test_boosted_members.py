@@ -53,6 +53,7 @@ def fit(client, name="two classes", layout="7", weight=WEIGHT, **parameters):
 
 
 class TestOneHash:
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("layout", LAYOUTS)
     @pytest.mark.parametrize("name", TARGETS)
     def test_of_every_layout(self, name, layout, three):
@@ -313,6 +314,7 @@ class TestFaults:
         """Rows that are scored stay where they are."""
         monkeypatch.setattr("dtrees.parallel.row_columns.FEW_ROWS", 0)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("number", [0, 3])
     @pytest.mark.parametrize("phase", ["blocks", "rounds"])
     def test_a_worker_is_killed(self, phase, number, processes):

@@ -84,6 +84,7 @@ def grown_on(client, regime, work, *args):
 
 
 class TestOneHash:
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("table", TABLES)
     @pytest.mark.parametrize("regime", [None, "partitioned"])
     @pytest.mark.parametrize("name", CASES)
@@ -108,6 +109,7 @@ class TestOneHash:
         assert found == list(expected)
         assert ours(processes) == []
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("table", TABLES)
     @pytest.mark.parametrize("regime", [None, "partitioned"])
     def test_of_searches(self, regime, table, three):
@@ -124,6 +126,7 @@ class TestOneHash:
         assert grown_on(three, regime, search, TABLES[table]) == search(X)
         assert ours(three) == []
 
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("table", TABLES)
     @pytest.mark.parametrize("regime", [None, "partitioned"])
     @pytest.mark.parametrize("scoring", ["loss", "accuracy"])

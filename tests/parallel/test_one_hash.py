@@ -66,7 +66,7 @@ def test_models_differ():
     assert len({in_memory(case) for case in CASES}) == len(CASES)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(16)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("case", CASES)
 def test_one_model(case, place, request, monkeypatch):
@@ -83,7 +83,7 @@ def test_one_model(case, place, request, monkeypatch):
         assert_nothing_is_left(client)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("layout", [None, "7"])
 @pytest.mark.parametrize("case", ["forest", "folds of tree", "folds of forest", "mixed"])
 def test_in_a_task(case, layout, here):
@@ -101,7 +101,7 @@ def test_in_a_task(case, layout, here):
             is_large = has_client and case != "folds of tree"
             expected = regime or ("replicated" if is_large else "local")
             assert found == (expected, in_memory(case)), (has_client, regime)
-    several = [here.submit(grow, False, pure=False) for _ in range(8)]
+    several = [here.submit(grow, False, pure=False) for _ in range(3)]
     assert set(here.gather(several)) == {("local", in_memory(case))}
     del several
     assert_nothing_is_left(here)

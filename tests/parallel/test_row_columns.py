@@ -50,7 +50,7 @@ TARGETS = {
     "large numbers": NUMBERS * 1e80,
     "whole numbers": CLASSES * 1000,
 }
-CUTS = {"alike": 100, "others": 77, "one": N, "uneven": (0, 1, 299, 0, 600)}
+CUTS = {"alike": 300, "others": 250, "one": N, "uneven": (0, 1, 299, 0, 600)}
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +103,7 @@ def refuse_collections(rows, here=EvalSet.here):
 
 
 def table(values=X):
-    return da.from_array(values, chunks=(100, -1))
+    return da.from_array(values, chunks=(CUTS["alike"], -1))
 
 
 class TestTargets:
@@ -349,7 +349,7 @@ class TestBoosting:
         start = RNG.normal(size=(N, 4) if name == "classes" else N)
         alone.fit(X, y, init_score=start)
         spread, _ = boosted_of(name, regime="partitioned")
-        chunks = (77, 2) if name == "classes" else 77
+        chunks = (250, 2) if name == "classes" else 250
         with two.as_current():
             spread.fit(table(), lazy(y), init_score=da.from_array(start, chunks=chunks))
         assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
@@ -539,7 +539,7 @@ def block(kind, n_rows, block_info=None):
     return found[kind]
 
 
-def large(kind, n_rows, n_parts=20):
+def large(kind, n_rows, n_parts=4):
     """A collection of a large table."""
     chunks = ((n_rows // n_parts,) * n_parts, *([(2,)] if kind == "X" else []))
     n = n_rows // n_parts
