@@ -252,17 +252,21 @@ REPORTS = {  # of what has grown
 }
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.parametrize("is_large", [False, True])
-@pytest.mark.parametrize("kind", ["array", "frame", "in memory"])
-@pytest.mark.parametrize("has_client", [False, True])
-def test_it_tells_where_models_will_grow(has_client, kind, is_large, monkeypatch):
-    """The regime and the reason of the report, of a fit, a validation and a search."""
-    models = [
+@pytest.mark.one_of(9)
+@pytest.mark.parametrize(
+    "model",
+    [
         GradientBoostingClassifier(max_iter=2),
         RandomForestClassifier(n_estimators=2, max_depth=2),
         DecisionTreeClassifier(max_depth=2),
-    ]
+    ],
+    ids=["boosting", "forest", "tree"],
+)
+@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("kind", ["array", "frame", "in memory"])
+@pytest.mark.parametrize("has_client", [False, True])
+def test_it_tells_where_models_will_grow(has_client, kind, is_large, model, monkeypatch):
+    """The regime and the reason of the report, of a fit, a validation and a search."""
     table = da.from_array(X, chunks=(500, 6)) if kind != "in memory" else X
     if kind == "frame":
         table = dd.from_dask_array(table, columns=list("abcdef"))
@@ -270,11 +274,11 @@ def test_it_tells_where_models_will_grow(has_client, kind, is_large, monkeypatch
         monkeypatch.setattr("dtrees.parallel.tasks.Tasks.room", lambda self: 10_000)
     place = connect(2, 1, False) if has_client else nullcontext()
     with place as cluster, Client(cluster) if has_client else nullcontext():
-        for model, (what, (n_sets, report_of)), regime in product(
-            models, REPORTS.items(), (None, "local", "partitioned")
+        for (what, (n_sets, report_of)), regime in product(
+            REPORTS.items(), (None, "local", "partitioned")
         ):
             with dask.config.set({"dtrees.regime": regime}):
                 cost = estimate_cost(model, table, n_sets=n_sets)
                 report = report_of(clone(model), table)
             told, found = (cost.regime, cost.reason), (report["regime"], report["reason"])
-            assert told == found, (model, what, regime)
+            assert told == found, (what, regime)

@@ -305,7 +305,7 @@ class TestOnACluster:
         table = da.from_array(X, chunks=(90, 6))
         with connect(2, 1, False) as cluster, Client(cluster):
             interrupted(model(fit, **scoring, regime="partitioned"), table, y, 1, tmp_path, **given)
-            for regime in ("partitioned", "replicated", "partitioned"):
+            for regime in ("partitioned", "replicated"):
                 again = model(fit, **scoring, regime=regime)
                 again.fit(table, y, **given, checkpoint=tmp_path)
                 assert state(again) == state(whole)

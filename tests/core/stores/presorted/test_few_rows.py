@@ -64,7 +64,7 @@ def example_of(kinds, criterion, n, limits):
 @pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 2, "random_ties": True, "seed": 3}])
 def test_trees_are_those_of_entries(kinds, criterion, limits):
     """Also where most rows share a value, which has no entries, and on few rows of many digits."""
-    for n in (2, 5, 16, 17, 300):
+    for n in (2, 5, 16, 17, 150):
         example = example_of(kinds, criterion, n, limits)
         tree = fit(example)
         sparse = coded_sparse(example.table, n)
