@@ -295,7 +295,7 @@ def test_dask_collections_and_a_worker():
     assert_same(kind(**PLAIN).fit(blocks, y, eval_set=[(blocks, y), (NUMBERS[1], ys[1])]), whole)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("begins", [False, True])
 def test_a_fit_that_goes_on_has_the_curves_of_one_fit(target, begins, tmp_path):

@@ -421,7 +421,7 @@ def check(place, mixes):
 IDS = [f"{place}-{entry.names[0]}" for place, entry in enumerate(ENTRIES)]
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("place", range(len(ENTRIES)), ids=IDS)
 def test_a_mix_is_what_it_is_in_memory(place):
     with dask.config.set(scheduler="synchronous"):

@@ -171,6 +171,7 @@ class TestWorkersThatDie:
         if phase != "blocks":
             assert model.fit_report_["rebuilds"] > 0
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         ("model", "phase"),
         [
@@ -622,7 +623,7 @@ class TestInTasks:
         pids(processes, 2)
         fitted(processes, model, layout="2")
         assert_nothing_is_left(processes)
-        first, n_fits = processes.run_on_scheduler(remembered), 4
+        first, n_fits = processes.run_on_scheduler(remembered), 2
         for _ in range(n_fits):
             fitted(processes, model, layout="2")
         assert_nothing_is_left(processes)
@@ -752,6 +753,7 @@ class TestBudgets:
         assert report["passes"] == 1 + report["rounds"]  # the codes are made in the first one
         assert report["rebuilds"] == 0
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("n_folds", [None, 4])
     @pytest.mark.parametrize("place", ["threads", "workers"])
     def test_passes_that_trees_save_by_going_together(self, n_folds, place, request):

@@ -175,7 +175,7 @@ def forest_of(name, **parameters):
 
 
 class TestForests:
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize(
         ("cut", "weight"),
         [("alike", "none"), ("others", "fractions"), ("one", "whole"), ("uneven", "fractions")],
