@@ -3,6 +3,9 @@
 Nothing is timed by the clock: counts are those of fits on clusters of 1 to 16 processes, which may
 share two cores. The scheduler has a process of its own, so that the processor time of the client is
 that of the client alone. A first fit imports and compiles what there is; the second one counts.
+
+A small table shows what messages cost, and a larger one what they add to the growth. What idle
+processes do meanwhile is measured after each fit, and taken off.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from benchmarks.cases import Case, Scale, Survey, Table
 MEMBERS = (1, 2, 4, 8, 16)
 ROWS, COLUMNS, CHUNKS = 16_000, 30, 16
 ITERATIONS, TREES = 5, 8
+LARGE_ROWS, LARGE_CHUNKS, LARGE_ITERATIONS = 500_000, 64, 20
+IDLE_SECONDS = 5.0
 CLUSTER = """
 from distributed import LocalCluster
 with LocalCluster(
@@ -54,6 +59,23 @@ TABLE = Table(
     "and what an idle process of a worker does is in them, too.",
 )
 
+LARGE = Table(
+    (
+        "processor time of members, processes of one thread",
+        "regime",
+        "members",
+        "rounds",
+        "messages a member",
+        "workers, s",
+        "idle workers meanwhile, s",
+        "difference against 1",
+    ),
+    f"{LARGE_ROWS:,} × {COLUMNS}, two classes, from memory of the workers. Boosting: "
+    f"{LARGE_ITERATIONS} iterations of 31 leaves; forest: {TREES} trees of depth 12. Seconds are "
+    "of the processor, with coding. Where no regime is asked for, a table that fits a worker is "
+    "boosted on one of them.",
+)
+
 
 class Counts(NamedTuple):
     """What a fit has taken.
@@ -66,6 +88,8 @@ class Counts(NamedTuple):
         Done by all workers.
     client, scheduler, workers : float
         Seconds of the processor.
+    idle : float
+        Those of workers that do nothing, as long as the fit took.
     """
 
     report: dict[str, Any]
@@ -73,6 +97,7 @@ class Counts(NamedTuple):
     client: float
     scheduler: float
     workers: float
+    idle: float
 
 
 @contextmanager
@@ -113,34 +138,67 @@ def counted(client: Client, fit: Callable[[], Any]) -> Counts:
 
     fit()
     scheduler, workers, here, tasks = so_far()
+    began = time.perf_counter()
     report = fit().fit_report_
     own = time.process_time() - here
-    then = so_far()
-    return Counts(report, then[3] - tasks, own, then[0] - scheduler, then[1] - workers)
+    then, seconds = so_far(), time.perf_counter() - began
+    time.sleep(IDLE_SECONDS)
+    idle = (so_far()[1] - then[1]) * seconds / IDLE_SECONDS
+    return Counts(report, then[3] - tasks, own, then[0] - scheduler, then[1] - workers, idle)
 
 
-def models(scale: Scale) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """What is fitted, and with which settings."""
-    n_trees, n_iterations = (4, 4) if scale.quick else (TREES, ITERATIONS)
-    own: dict[str, Any] = {"regime": "partitioned", "random_state": 0}
+def models(scale: Scale, regime: str | None, n_iterations: int) -> dict[str, Any]:
+    """What is fitted."""
+    n_trees, n_iterations = (4, 4) if scale.quick else (TREES, n_iterations)
+    own: dict[str, Any] = {"regime": regime, "random_state": 0}
     boosted = dtrees.GradientBoostingClassifier(max_iter=n_iterations, early_stopping=False, **own)
-    forest = dtrees.RandomForestClassifier(n_trees, max_depth=12, **own)
-    return {"boosting": (boosted, {}), "forest": (forest, {"dtrees.gather-rows": 100})}
+    return {
+        "boosting": boosted,
+        "forest": dtrees.RandomForestClassifier(n_trees, max_depth=12, **own),
+    }
+
+
+def table_on(client: Client, n_rows: int, n_chunks: int) -> list[Any]:
+    """A table and its target in the memory of the workers."""
+    X, y = data.classification(n_rows)
+    rows = -(-len(X) // n_chunks)
+    lazy = [da.from_array(X, chunks=(rows, -1)), da.from_array(y, chunks=(rows,))]
+    on_workers: list[Any] = client.persist(lazy)
+    wait(on_workers)
+    return on_workers
 
 
 def _lines(scale: Scale) -> Iterator[tuple[str, ...]]:
-    X, y = data.classification(scale.rows(ROWS))
-    rows = -(-len(X) // CHUNKS)
     of_one: dict[str, float] = {}
     for n in MEMBERS[: 2 if scale.quick else None]:
         with processes(n) as client:
-            lazy = [da.from_array(X, chunks=(rows, -1)), da.from_array(y, chunks=(rows,))]
-            on_workers = client.persist(lazy)
-            wait(on_workers)
-            for name, (model, settings) in models(scale).items():
+            table = table_on(client, scale.rows(ROWS), CHUNKS)
+            for name, model in models(scale, "partitioned", ITERATIONS).items():
+                settings = {"dtrees.gather-rows": 100} if name == "forest" else {}
                 with dask.config.set(settings):
-                    found = counted(client, partial(model.fit, *on_workers))
+                    found = counted(client, partial(model.fit, *table))
                 yield line(name, n, found, of_one.setdefault(name, found.workers))
+
+
+def _large_lines(scale: Scale) -> Iterator[tuple[str, ...]]:
+    of_one: dict[tuple[str, str | None], float] = {}
+    for n in MEMBERS[: 2 if scale.quick else None]:
+        with processes(n) as client:
+            table = table_on(client, scale.rows(LARGE_ROWS), LARGE_CHUNKS)
+            for regime in ("partitioned", None):
+                for name, model in models(scale, regime, LARGE_ITERATIONS).items():
+                    found = counted(client, partial(model.fit, *table))
+                    own = found.workers - found.idle
+                    yield (
+                        name,
+                        found.report["regime"],
+                        str(n),
+                        str(found.report.get("rounds", "-")),
+                        f"{found.report.get('messages', 0) / n:.0f}",
+                        f"{found.workers:.2f}",
+                        f"{found.idle:.2f}",
+                        f"{own / of_one.setdefault((name, regime), own):.2f}",
+                    )
 
 
 def line(name: str, n: int, found: Counts, of_one: float) -> tuple[str, ...]:
@@ -167,5 +225,11 @@ CASES = [
         "partitioned",
         "messages, bytes, tasks and processor time of 1 to 16 members",
         lambda scale: Survey(TABLE, lambda: _lines(scale)),
-    )
+    ),
+    Case(
+        "members-large",
+        "partitioned",
+        "processor time of 1 to 16 members beside that of the growth",
+        lambda scale: Survey(LARGE, lambda: _large_lines(scale)),
+    ),
 ]

@@ -16,6 +16,7 @@ from distributed import Client
 
 from dtrees import GradientBoostingRegressor
 from dtrees.callbacks import Callback
+from dtrees.core.grow import boosting
 from dtrees.exceptions import WorkerLostError
 from dtrees.parallel import boosted_members, exchange, tasks
 from tests.core.grow.boosted_cases import Squares
@@ -31,8 +32,9 @@ LAYOUTS = {"1": 600, "2": 300, "7": 90, "uneven": (10, 0, 250, 0, 1, 339)}
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    """Tables have several blocks on each worker."""
+    """Tables have several blocks on each worker, and members have a part of the columns each."""
     monkeypatch.setattr("dtrees.parallel.placed_blocks.BLOCKS_PER_THREAD", 6)
+    monkeypatch.setattr(boosting, "WHOLE_CODES", 0)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,16 @@ class TestOneHash:
         assert (report["rounds"] > 1) == (layout != "1")
         assert (report["messages"] > 0) == (layout != "1")
         assert ours(three) == []
+
+    @pytest.mark.parametrize("name", TARGETS)
+    def test_of_few_codes(self, name, three, monkeypatch):
+        """All members search all columns: a message less in every round."""
+        of_parts = fit(three, name, max_bins=31)
+        monkeypatch.setattr(boosting, "WHOLE_CODES", 3 * 5 * 31)
+        model = fit(three, name, max_bins=31)
+        assert found(model) == found(of_parts) == expected_of(name, max_bins=31)
+        fewer = of_parts.fit_report_["rounds"] - model.fit_report_["rounds"]
+        assert fewer > model.fit_report_["rounds"] // 3
 
     @pytest.mark.one_of(2)
     @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ Rows may be in several places, each with a `Booster` of its own that grows the s
 something depends on all rows, members add up what theirs say (`dtrees.typing.Members`): counts,
 sums of derivatives, histograms of nodes, weights of leaves. All of these are integers, so the model
 is that of one place, bit for bit. A member adds up and searches the histograms of some columns, and
-hears of the best splits of the others. Trees of all classes are grown round by round, so that their
-nodes are in the same messages (`grow_with_others`)::
+hears of the best splits of the others; of all columns where these have few codes. Trees of all
+classes are grown round by round, so that their nodes are in the same messages
+(`grow_with_others`)::
 
     member 0    rows ── derive ──┐          ┌── histograms ──┬── splits ──┐          ┌── steps
     member 1    rows ── derive ──┴── sums ──┴── histograms ──┴── splits ──┴── sums ──┴── steps
@@ -86,6 +87,7 @@ HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
 MOST_EXPONENT = 1000  # of a power of two that anything is multiplied by
 TAKEN_BYTES = 2**23  # of codes of 8 bits: those of smaller tables stay, as columns are read faster
+WHOLE_CODES = 2**11  # of all trees of an iteration: to search them takes less than a message
 BOUND_BITS = 24  # of a bound, from the first bit of the largest step on
 WEIGHT_BITS = 29  # of the weight of all rows; a product of the two is a double
 TURNS = 25  # in which a model grows that others take turns with
@@ -279,7 +281,11 @@ class Booster:
             numbers = None if rows.numbers is None else rows.numbers[chosen]
             self._draws = RowDraws(n_rows, rows.chosen, numbers)
         self._team = team
-        part = None if members is None else (members.rank, members.n_parts)
+        part = None
+        if members is not None:
+            n_codes = len(growing.initial) * int(rows.coded.n_codes.sum())
+            is_whole = n_codes <= WHOLE_CODES or members.n_parts == 1
+            part = (0, 1) if is_whole else (members.rank, members.n_parts)
         about = growing.rules, self._hessian_bits, team, rows.chosen, squares, part
         self._new_grower = partial(LeafWiseGrower, blocks, *about)
         self._growers = [self._new_grower()]  # those that grow no tree
@@ -500,6 +506,7 @@ def grow_with_others(
         return team.share(lambda k: method(*given[k]), len(given))
 
     n, ends = len(growers), growers[0].ends_of_parts
+    is_whole = len(ends) == 1
     while sum(n_nodes := each(LeafWiseGrower.expand)) > 0:
         last = np.cumsum(n_nodes)
         first, total = last - n_nodes, int(last[-1])
@@ -507,9 +514,13 @@ def grow_with_others(
             room = np.empty(total * ends[-1], dtype=np.int64)
         counts = room[: total * ends[-1]]
         each(LeafWiseGrower.put_counts, [counts] * n, first, [total] * n)
-        sums = members.scatter(counts, [total * end for end in ends])
+        if is_whole:
+            members.sum(sums := counts)
+        else:
+            sums = members.scatter(counts, [total * end for end in ends])
         found = np.concatenate(each(LeafWiseGrower.search_part, [sums] * n, first))
-        members.join(found, keep_best)
+        if not is_whole:
+            members.join(found, keep_best)
         each(LeafWiseGrower.take, np.split(found, 2 * last[:-1]))
     return room
 
