@@ -176,11 +176,14 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         about = codes.book, codes.coded, target, seed
         saved = table.saved.of_growth(plan.estimator, about, sets, stats, offset=offset)
 
+    def begin(number: int, model: Any) -> Start:
+        own = _target_of(model, target, values, table.sample_weight, sets.rows(number))
+        return start_of(model, common, own, sides_of(model, values, own, seed))
+
     def fit(number: int, grow: Callable[..., Fit]) -> Fit:
         model = clone(plan.estimator)
         try:
-            own = _target_of(model, target, values, table.sample_weight, sets.rows(number))
-            start = start_of(model, common, own, sides_of(model, values, own, seed))
+            start = begin(number, model)
             trees = yield from grow(model, start, None if saved is None else saved.some([number]))
             of_all = there.facts.has_missing if missing is None else missing
             model._learn(start.learned, trees, start.watch, of_all)

@@ -84,8 +84,9 @@ class Sides:
 class Beginning:
     """Where a fit begins: `units`, `chosen` and `raw` as for `BoostedRows`.
 
-    `held`, bool (n_rows,), are the rows that are held out of a growth that is not here. Of rows
-    that are `elsewhere` all these are not known here, but the `digests` that `Start.facts` tells.
+    Of a growth that is not here, `chosen` is bool (n_rows,), and so is `held`: the rows that are
+    held out of it. Of rows that are `elsewhere` all these are not known here, but the `digests`
+    that `Start.facts` tells.
     """
 
     loss: Loss | OwnLoss
@@ -121,9 +122,7 @@ class Start:
         if own.elsewhere is not None:
             return own.digests
         if rows.chosen is not None:
-            is_chosen = np.zeros(rows.coded.n_rows, dtype=bool)
-            is_chosen[rows.chosen] = True
-            chosen = digest_of_arrays([is_chosen])
+            chosen = digest_of_arrays([_mask(rows.chosen, rows.coded.n_rows)])
         return {
             "chosen": chosen,
             "raw": None if rows.raw is None else digest_of_arrays(list(rows.raw)),
@@ -222,18 +221,18 @@ def start_of(
 def _begin(model: BaseBoosting, given: CodedTable, target: Target, sides: Sides) -> Beginning:
     """Where a fit of these rows begins."""
     loss, of_loss, train = sides.loss, sides.y, sides.train
-    chosen = None if isinstance(train, slice) else train.astype(np.uint32)
-    units, weight, held = units_of(target), None, None
+    units, weight, chosen, held = units_of(target), None, None, None
     is_here = isinstance(given.coded, CodedMatrix)
+    if not isinstance(train, slice):
+        chosen = train.astype(np.uint32) if is_here else _mask(train, target.n_rows)
     if sides.held is not None and not is_here and model.validation_fraction is not None:
-        held = np.zeros(target.n_rows, dtype=bool)
-        held[sides.held] = True
+        held = _mask(sides.held, target.n_rows)
     if units is not None:
-        units = np.ascontiguousarray(units, dtype=np.int64)
         weight = units[train] * target.weight_unit
         if (weight == 1).all():
-            weight = None
-            units = None if is_here else units  # rows without weight are not there
+            units = weight = None  # rows without weight are not there
+        else:
+            units = np.ascontiguousarray(units, dtype=np.int64)
     own = target if chosen is None else target.take(train)
     y = of_loss[train]
     initial = model._begin(loss, own, y, weight)
@@ -245,6 +244,13 @@ def _begin(model: BaseBoosting, given: CodedTable, target: Target, sides: Sides)
         begin = initial[0] if offset is None else offset[train, 0]
         loss = loss.with_width(y, begin, None if units is None else units[train])
     return Beginning(loss, initial, units, chosen, raw, held, offset is not None)
+
+
+def _mask(rows: np.ndarray | slice, n_rows: int) -> np.ndarray:
+    """Which rows these are, bool (n_rows,)."""
+    found = np.zeros(n_rows, dtype=bool)
+    found[rows] = True
+    return found
 
 
 def check_begin(loss: Loss | OwnLoss, y: np.ndarray, offset: np.ndarray) -> None:

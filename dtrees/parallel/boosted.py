@@ -181,7 +181,9 @@ def boost_models(codes: StoredCodes, sent: SharedArrays) -> list[tuple[Any, Any]
 
     def grow_one(number: int, grow: Grow) -> Turns:
         own = models[number]
-        rows = replace(own.rows, coded=coded)
+        rows, chosen = replace(own.rows, coded=coded), own.rows.chosen
+        if chosen is not None:
+            rows = replace(rows, chosen=np.flatnonzero(chosen).astype(np.uint32))
         try:
             scores = None
             if own.scores is not None:

@@ -103,7 +103,7 @@ class SpreadModel:
     parts : CodedPartitions or None
         None: where the rows are.
     rows : BoostedRows
-        Those of the table, without codes.
+        Those of the table, without codes; which are chosen is bool (n_rows,).
     growing : Growing
     thresholds : Thresholds
     held : bool (n_rows,) or None
@@ -155,12 +155,9 @@ def arrays_of(
     arrays: dict[str, np.ndarray] = {}
     names: list[dict[str, str]] = []
     for number, model in enumerate(models):
-        rows, chosen = model.rows, None
-        if rows.chosen is not None:
-            chosen = np.zeros(len(rows.y), dtype=bool)
-            chosen[rows.chosen] = True
+        rows = model.rows
         raw = None if rows.raw is None else rows.raw.T
-        own = {"weight": rows.weight, "chosen": chosen, "held": model.held, "raw": raw}
+        own = {"weight": rows.weight, "chosen": rows.chosen, "held": model.held, "raw": raw}
         names.append({})
         for kind, values in {"y": rows.y, **own}.items():
             if values is None:

@@ -187,7 +187,7 @@ class PlacedBlocks:
         sent = []
         for start in range(rows.start, max(rows.stop, rows.start + 1), step):
             some = slice(start, min(start + step, rows.stop))
-            of_rows = values.take(some) if is_target else values[some].copy()
+            of_rows = values.take(some) if is_target else values[some]
             sent.append(self._tasks.send("rows-of-block", of_rows))
         return sent
 

@@ -13,7 +13,7 @@ from distributed import Client
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.exceptions import TableTooLargeError
 from dtrees.model_selection import GridSearchCV, boosting_curve, cross_validate
-from dtrees.parallel import boosted
+from dtrees.parallel import boosted, boosted_members
 from tests.parallel.clusters import Deadly, connect, digest, make_small, ours
 
 RNG = np.random.default_rng(0)
@@ -101,6 +101,22 @@ class TestOneHash:
         else:
             assert report["epochs"] == 1
         assert ours(three) == []
+
+    def test_a_fold_adds_a_byte_to_what_workers_know_of_a_row(self, three, monkeypatch):
+        asked, arrays_of = [], boosted_members.arrays_of
+
+        def kept(models):
+            asked.append(arrays_of(models))
+            return asked[-1]
+
+        monkeypatch.setattr(boosted_members, "arrays_of", kept)
+        grown_on(three, "partitioned", validated, "numbers", TABLES["spread"])
+        ((arrays, names),) = asked
+        assert len(names) == 5
+        assert sorted((each[:4], own.itemsize) for each, own in arrays.items()) == [
+            *[("chos", 1)] * 4,  # of a model of all rows there is nothing to say
+            ("y-0", 8),
+        ]
 
     @pytest.mark.parametrize("regime", [None, "partitioned"])
     def test_on_processes(self, regime, processes):
