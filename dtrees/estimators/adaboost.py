@@ -21,7 +21,7 @@ nothing depends on the order in which rows are added up, and the model has the s
 number of threads, and wherever the rows are. Weights of rows that were never missed stay above
 2**-52 of the largest, as scikit-learn has it, too.
 
-Of rows that are elsewhere, weights, the target and leaves are here: some 40 bytes a row.
+Of rows that are elsewhere, weights, the target and leaves are here: some 70 bytes a row.
 """
 
 from __future__ import annotations

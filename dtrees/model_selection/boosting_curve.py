@@ -237,7 +237,8 @@ def boosting_curve(
         Its ``max_iter`` is the last iteration. Early stopping is not looked at: it is decided
         afterwards.
     X : table of shape (n_rows, n_columns)
-        Anything that the estimator takes. Codes of a Dask collection come to this process.
+        Anything that the estimator takes. Codes of a Dask collection stay on the workers of a
+        cluster, where the models grow.
     y : array-like of shape (n_rows,)
         The target.
     cv : int, cross-validation generator or iterable of (train, test), default=None
