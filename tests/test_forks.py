@@ -151,48 +151,30 @@ def test_a_child_of_a_process_whose_other_threads_work():
     """)
 
 
-@pytest.mark.parametrize(
-    ("make", "hold", "ask"),
-    [
-        (
-            "block_tasks.cache()",
-            "shared.put('growth', 0, 1, {0: Slow()})",
-            "assert shared.get('growth', 0)[0] == 1",
-        ),
-        (
-            "pickle.loads(pickle.dumps(dask_predict.Sealed(Slow())))",
-            "shared.open()",
-            "assert shared.open() == 7",
-        ),
-    ],
-    ids=["positions", "model"],
-)
-def test_what_another_thread_holds_meanwhile(make, hold, ask):
+def test_what_another_thread_holds_meanwhile():
     """It is free in a child, which has what the thread was about to make."""
-    run(f"""
+    run("""
         import pickle
         import sys
         import time
-        from dtrees.parallel import block_tasks, dask_predict
+        from dtrees.parallel import dask_predict
 
         sys.begun = threading.Event()
         SLOW = "__import__('sys').begun.set() or __import__('time').sleep(0.3) or 7"
 
 
         class Slow:
-            nbytes = property(lambda self: eval(SLOW))
-
             def __reduce__(self):
                 return eval, (SLOW,)
 
 
         def work():
             faulthandler.dump_traceback_later(10, exit=True)
-            {ask}
+            assert shared.open() == 7
 
 
-        shared = {make}
-        thread = threading.Thread(target=lambda: {hold})
+        shared = pickle.loads(pickle.dumps(dask_predict.Sealed(Slow())))
+        thread = threading.Thread(target=shared.open)
         thread.start()
         assert sys.begun.wait(30)
         in_child(work)

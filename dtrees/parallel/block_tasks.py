@@ -1,28 +1,25 @@
 """What workers do in a growth of partitions, and what they remember of it.
 
 Tasks are pure: they return the same for the same arguments, wherever and however often they run. A
-worker keeps the positions of its blocks after an update (`PositionCache`), by growth, block and
-update. The next round goes on from there. A worker may have just got the block, or others may have
-pushed them out. Then they are computed again from the updates so far::
+member of an epoch keeps the positions of its blocks after an update (`PositionCache`). The next
+round goes on from there. Where there was no room, they are computed again from the updates so far::
 
     round r of block b     positions after update r - 1 here?     yes: one update
                                                                   no: all updates from the first
 
-What is remembered is bounded by bytes. What was used least recently goes first. Where the positions
-of one growth are more than that, the first ones stay. Its blocks come one after the other in every
-round, so some are spared the work. A growth that is over is forgotten, and what tasks of it do
-afterwards is not remembered.
+What is remembered is bounded by bytes. Where the positions of a growth are more than that, the
+first ones stay. Its blocks come one after the other in every round, so some are spared the work.
 
 Results tell Dask their sizes, which decide what a worker spills.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from operator import attrgetter
+from weakref import WeakSet
 
 import numpy as np
 from dask.sizeof import sizeof
@@ -33,7 +30,6 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, GatheredRows, PositionIndex
 from dtrees.core.stores.blocks.messages import Counts, Root, SplitUpdate
-from dtrees.parallel.client import this_worker
 from dtrees.parallel.coded_partitions import PartFacts
 from dtrees.parallel.memory import configured_bytes, free_bytes
 
@@ -81,72 +77,58 @@ def size_of_rows(rows: GatheredRows) -> int:
 sizeof.register(Counts, attrgetter("nbytes"))
 
 POSITIONS_SHARE = 0.25  # of what the process of a worker leaves, unless dask.config says otherwise
-REMEMBERED = 1000  # names of growths that are over
 
-_lock = lock_of_process()  # of all caches: there is one in a process
+_lock = lock_of_process()
+_caches: WeakSet[PositionCache] = WeakSet()  # of this process, which may be several workers
+
+Work = Counter[str]  # what a task did beside its result, by the names of `FitStatistics.counts`
 
 
-@dataclass(eq=False)
 class PositionCache:
-    """Positions by growth and block, the most recent ones, of at most `limit` bytes."""
+    """Positions of the blocks of a growth on a worker.
 
-    limit: int
-    _held: OrderedDict[tuple[str, int], tuple[int, PositionIndex, int]] = field(
-        default_factory=OrderedDict, init=False
-    )
-    _over: deque[str] = field(  # growths that are forgotten
-        default_factory=partial(deque, maxlen=REMEMBERED), init=False
-    )
+    Parameters
+    ----------
+    worker : str
+        Its address.
+    limit : int
+        Bytes of the positions of all growths there.
+    """
 
-    def get(self, growth: str, block: int) -> tuple[int, PositionIndex]:
-        """How many updates were taken, and the positions after them; 0 where nothing is known."""
+    def __init__(self, worker: str, limit: int) -> None:
+        self._worker, self._limit = worker, limit
+        self._held: dict[int, tuple[int, PositionIndex, int]] = {}
         with _lock:
-            found = self._held.get((growth, block))
-            if found is None:
-                return 0, {}
-            self._held.move_to_end((growth, block))
-            return found[0], found[1]
+            _caches.add(self)
 
-    def put(self, growth: str, block: int, n_updates: int, positions: PositionIndex) -> None:
-        """Remember positions, unless later ones are known, or there is no room."""
-        key = growth, block
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is remembered."""
+        return sum(size for _, _, size in self._held.values())
+
+    def after(
+        self, updates: Sequence[SplitUpdate], number: int, rows: BlockOfRows, work: Work
+    ) -> PositionIndex:
+        """The positions of a block after some updates; `work` is told whether any were known.
+
+        They are remembered where there is room.
+        """
+        known, positions, _ = self._held.get(number, (0, {}, 0))
+        work["cache_hits" if known > 0 or len(updates) == 1 else "rebuilds"] += 1
+        for update in updates[known:]:
+            positions = rows.advance(positions, update)
+        size = sum(held.nbytes for held in positions.values())
         with _lock:
-            before = self._held.get(key)
-            if growth in self._over or (before is not None and before[0] >= n_updates):
-                return
-            size = sum(held.nbytes for held in positions.values())
-            self._held.pop(key, None)
-            room = self.limit - size - sum(held[2] for held in self._held.values())
-            for other, (n, _, gone) in list(self._held.items()):
-                if room >= 0:
-                    break
-                if other[0] != growth or n < n_updates - 1:  # of no use in this round
-                    del self._held[other]
-                    room += gone
-            if room >= 0:
-                self._held[key] = n_updates, positions, size
+            self._held.pop(number, None)
+            if size + sum(c.nbytes for c in _caches if c._worker == self._worker) <= self._limit:
+                self._held[number] = len(updates), positions, size
+        return positions
 
-    def forget(self, growth: str) -> None:
-        """Drop what is known of a growth, for good."""
+    def end(self) -> None:
+        """Forget all, for good: a traceback may keep who has it, and threads may go on."""
         with _lock:
-            self._over.append(growth)
-            for key in [key for key in self._held if key[0] == growth]:
-                del self._held[key]
-
-
-_cache: PositionCache | None = None
-
-
-def cache() -> PositionCache:
-    """The positions that this process remembers."""
-    global _cache
-    with _lock:
-        if _cache is None:
-            limit, n_threads, worker = None, CPU_COUNT, this_worker()
-            if worker is not None:
-                limit, n_threads = worker.memory_manager.memory_limit, worker.state.nthreads
-            _cache = PositionCache(room_of_positions(limit, n_threads))
-        return _cache
+            self._limit = -1
+            self._held.clear()
 
 
 def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
@@ -162,17 +144,6 @@ def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
 
         room = int(MEMORY_LIMIT * min(1, n_threads / CPU_COUNT))
     return configured_bytes("dtrees.position-cache", int(POSITIONS_SHARE * free_bytes(room)))
-
-
-Work = Counter[str]  # what a task did beside its result, by the names of `FitStatistics.counts`
-
-
-@dataclass(frozen=True)
-class GrowthOfBlocks:
-    """What a task has to know of a growth."""
-
-    name: str
-    common: Common
 
 
 def make_codes(coded: Sequence[CodedMatrix]) -> StoredCodes:
@@ -206,25 +177,6 @@ def block_of(codes: StoredCodes, rows: StoredRows) -> Block:
 def facts_of_codes(codes: StoredCodes, first_row: int) -> PartFacts:
     """What a growth learns of the codes of a block, by the number of its first row."""
     return PartFacts.of(codes.coded, first_row)
-
-
-def positions_of(
-    block: Block,
-    number: int,
-    growth: GrowthOfBlocks,
-    updates: Sequence[SplitUpdate],
-    work: Work,
-) -> tuple[BlockOfRows, PositionIndex]:
-    """The positions of a block after some updates; `work` is told whether they were known."""
-    rows = BlockOfRows(block, growth.common)
-    known, positions = cache().get(growth.name, number)
-    if known > len(updates):
-        known, positions = 0, {}
-    work["cache_hits" if known > 0 or len(updates) == 1 else "rebuilds"] += 1
-    for update in updates[known:]:
-        positions = rows.advance(positions, update)
-    cache().put(growth.name, number, len(updates), positions)
-    return rows, positions
 
 
 def sum_bags(

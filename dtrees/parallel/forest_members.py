@@ -43,7 +43,7 @@ from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.tree_batch import Asked, TreeBatch
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, GatheredRows, PositionIndex
 from dtrees.core.stores.blocks.messages import Counts, SplitUpdate, add_up, joined
-from dtrees.parallel.block_tasks import GrowthOfBlocks, Work, block_of, positions_of
+from dtrees.parallel.block_tasks import PositionCache, Work, block_of, room_of_positions
 from dtrees.parallel.exchange import Epoch, EpochEndedError, Exchange
 from dtrees.parallel.tasks import TaskRunner
 from dtrees.parallel.threads import LocalRunner
@@ -83,7 +83,6 @@ class Slice(NamedTuple):
 class ForestSoFar:
     """What an epoch begins with."""
 
-    growth: GrowthOfBlocks
     spec: RoundSpec
     packed: Sequence[bytes]  # batches of trees (`TreeBatch.packed`)
     updates: Sequence[SplitUpdate]
@@ -102,6 +101,7 @@ class MemberOfForest:
     places: Sequence[PlaceOfBlock]
     worker: Any
     run: LocalRunner
+    positions: PositionCache
     left: list[GatheredNode] | None = None  # nodes of few rows; None: others still grow
     here: np.ndarray = field(default_factory=partial(np.zeros, 0))  # their rows in own blocks
     arena: Arena = field(default_factory=Arena)
@@ -125,7 +125,9 @@ class MemberOfForest:
             for k, member in enumerate(member_of)
             if member == members.rank
         }
-        return cls(own, member_of, so_far, list(so_far.updates), places, worker, run)
+        room = room_of_positions(worker.memory_manager.memory_limit, run.n_threads)
+        positions = PositionCache(worker.address, room)
+        return cls(own, member_of, so_far, list(so_far.updates), places, worker, run, positions)
 
     def grow(self, members: Exchange, seconds: float, task: TaskRunner) -> Slice:
         """Grow nodes that are spread for so many seconds, by the clock of the first member."""
@@ -179,8 +181,8 @@ class MemberOfForest:
 
         def of_blocks(numbers: np.ndarray, own: Work) -> Iterator[T]:
             for place in map(self.places.__getitem__, numbers):
-                about = place.number, self.so_far.growth, self.updates, own
-                yield of_block(*positions_of(place.block(self.worker), *about))
+                rows = BlockOfRows(place.block(self.worker), self.so_far.spec.common)
+                yield of_block(rows, self.positions.after(self.updates, place.number, rows, own))
 
         n_threads = min(self.run.n_threads, len(self.places))
         groups = np.array_split(np.arange(len(self.places)), n_threads)
@@ -311,4 +313,9 @@ def grow_as_member(
     with epoch.joined(rank, task.cancelled.is_set) as members:
         if sent is not None:
             members.state["forest"] = MemberOfForest.begin(members, places, sent.value)
-        return grow(members.state["forest"], members, seconds, task)
+        state: MemberOfForest = members.state["forest"]
+        try:
+            return grow(state, members, seconds, task)
+        except BaseException:
+            state.positions.end()
+            raise

@@ -30,12 +30,11 @@ import pickle
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import numpy as np
 from dask.system import CPU_COUNT
@@ -57,19 +56,13 @@ from dtrees.core.stores.blocks.messages import (
     merge_bags,
 )
 from dtrees.parallel.block_tasks import (
-    GrowthOfBlocks,
-    cache,
     facts_of_codes,
     make_codes,
     make_rows,
     room_of_positions,
     sum_bags,
 )
-from dtrees.parallel.client import (
-    RELEASE_SECONDS,
-    call_with_timeout,
-    machines,
-)
+from dtrees.parallel.client import machines
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, PartFacts
 from dtrees.parallel.epochs import Epochs, slice_seconds
 from dtrees.parallel.executors import computed
@@ -222,18 +215,12 @@ class BlocksOnWorkers(PlacedBlocks):
         super().__init__(tasks, growth.parts, kept, there)
         self._growth = growth
         self._updates: list[SplitUpdate] = []
-        self._known = GrowthOfBlocks(uuid4().hex, growth.common())
-        self._is_known = False  # to workers, under its name
+        self._common: Common
         self._epochs = Epochs(tasks)
         self._spec: RoundSpec  # of the trees that grow
         self._packed: list[bytes]  # these trees, as they were heard of,
         self._pack_seconds = 0.0  # what a member has spent on that,
         self._finished: set[int]  # and nodes of few rows whose subtrees were
-
-    def make(self) -> None:
-        """Make the blocks, and what goes with them."""
-        self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
-        super().make()
 
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
         """What a block knows of its rows: their targets, keys and training sets."""
@@ -257,26 +244,11 @@ class BlocksOnWorkers(PlacedBlocks):
             self._epochs.end()
         finally:
             super().end()
-            self._rename(self._known.common)
-
-    def _rename(self, common: Common) -> None:
-        """Let workers drop the positions of the growth, and take another name, that none knows."""
-        name, is_known = self._known.name, self._is_known
-        self._known, self._is_known = GrowthOfBlocks(uuid4().hex, common), False
-        if not is_known:
-            return
-        cache().forget(name)  # in case that workers are here
-        if self._client.status != "running":
-            return
-        with suppress(Exception):  # they go sooner or later anyway
-            forget = partial(self._client.run, _forget, name, on_error="ignore")
-            call_with_timeout(self._client, forget, RELEASE_SECONDS)
 
     def begin(self, common: Common) -> None:
         """Begin a growth."""
         self._epochs.end_epoch()  # of the growth before
-        self._rename(common)
-        self._updates = []
+        self._common, self._updates = common, []
         self._tasks.run(self._spread, self._make_again)  # also to workers that have joined
 
     def hear(self, what: str, depth: int) -> None:
@@ -287,7 +259,7 @@ class BlocksOnWorkers(PlacedBlocks):
         """What bags add up to."""
 
         def work() -> list[tuple[int, list[tuple[Counts, list[int]]]]]:
-            about = self._known.common, roots, n_sets
+            about = self._common, roots, n_sets
             halves = zip(self._kept.blocks, self._rows, strict=True)
             calls = [Call("sum-bags", sum_bags, (*block, *about)) for block in halves]
             return sorted(self._tasks.results(calls, together=True))
@@ -336,7 +308,7 @@ class BlocksOnWorkers(PlacedBlocks):
                     self._stats.see_pass()
                 else:
                     heard(what, 0)
-            logger.info("%d rounds of growth %s", len(self._updates), self._known.name)
+            logger.info("%d rounds of a forest", len(self._updates))
         return [TreeBatch.unpacked(spec, packed) for packed in self._packed]
 
     def _go_on(self, name: str, grow: Callable[..., T]) -> list[T]:
@@ -346,12 +318,7 @@ class BlocksOnWorkers(PlacedBlocks):
         return self._epochs.results(self._begin, call)
 
     def _begin(self) -> tuple[dict[str, list[Any]], Any]:
-        """The blocks of each member, and what has grown so far, as it is sent.
-
-        The growth has another name in each epoch: rounds may be cut in another way than those that
-        an epoch has lost, so their positions are of no use.
-        """
-        self._rename(self._known.common)
+        """The blocks of each member, and what has grown so far, as it is sent."""
         self.settle()
         found: dict[str, list[Any]] = defaultdict(list)
         holders = self._tasks.holders(self._kept.blocks)
@@ -362,13 +329,11 @@ class BlocksOnWorkers(PlacedBlocks):
         for number, worker in enumerate(of_blocks):
             codes, rows = self._kept.blocks[number].key, self._rows[number].key
             found[worker].append(PlaceOfBlock(number, codes, rows))
-        self._is_known = True
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + BESIDE_CODES
         n_threads = max(self._tasks.workers().values())
         rows_at_once = bytes_of_portion(len(found), n_threads, self._tasks.room()) // per_row
-        so_far = self._known, self._spec, self._packed, self._updates, frozenset(self._finished)
-        about = ForestSoFar(*so_far, rows_at_once)
-        return dict(found), self._tasks.send("forest-so-far", SharedArrays(about))
+        so_far = self._spec, self._packed, self._updates, frozenset(self._finished), rows_at_once
+        return dict(found), self._tasks.send("forest-so-far", SharedArrays(ForestSoFar(*so_far)))
 
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]
@@ -386,10 +351,6 @@ class BlocksOnWorkers(PlacedBlocks):
                 for node, trees in pickle.loads(pickled):
                     self._finished.add(node)
                     yield places[node], trees
-
-
-def _forget(name: str) -> None:
-    cache().forget(name)
 
 
 def _blocks_here(whole: PartitionedGrowth, kept: KeptTable, n_threads: int) -> list[Block]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from collections import Counter
 from types import SimpleNamespace
 
 import dask
@@ -17,7 +18,7 @@ from distributed.system import MEMORY_LIMIT
 from dtrees.coding.target import Target
 from dtrees.core.stores.blocks.block import GatheredRows
 from dtrees.core.stores.blocks.messages import Counts
-from dtrees.parallel import block_tasks
+from dtrees.parallel import forest_members
 from dtrees.parallel.block_tasks import (
     PositionCache,
     make_codes,
@@ -65,68 +66,54 @@ def test_a_worker_that_gets_a_block_knows_its_size(tmp_path):
     assert int(done.stdout) >= 1.6 * OWN
 
 
-def n_bytes(cache):
-    return sum(size for _, _, size in cache._held.values())
+class Rows:
+    """Rows of a block; their positions are some bytes, and say how many updates were taken."""
+
+    def __init__(self, n_bytes=10):
+        self.n_bytes = n_bytes
+
+    def advance(self, positions, update):
+        n = positions[0].n + 1 if positions else 1
+        return {0: SimpleNamespace(nbytes=self.n_bytes, n=n)}
 
 
 class TestPositionCache:
-    """What is remembered, and what goes first."""
+    """What is remembered, of a growth and of all of a worker."""
 
-    @staticmethod
-    def of(n_bytes):
-        return {0: SimpleNamespace(nbytes=n_bytes)}
-
-    def known(self, cache, growth, blocks=range(10)):
-        return [block for block in blocks if cache.get(growth, block)[0] > 0]
-
-    def test_what_was_used_least_recently_goes_first(self):
-        cache = PositionCache(30)
-        for growth in ("a", "b", "c"):
-            cache.put(growth, 0, 1, self.of(10))
-        assert cache.get("a", 0)[0] == 1  # used again
-        cache.put("d", 0, 1, self.of(10))
-        assert [cache.get(growth, 0)[0] for growth in "abcd"] == [1, 0, 1, 1]
-        assert n_bytes(cache) == 30
+    def after(self, cache, n_updates, block, n_bytes=10):
+        """Whether positions were known; they are those after so many updates."""
+        work = Counter()
+        positions = cache.after([None] * n_updates, block, Rows(n_bytes), work)
+        assert positions[0].n == n_updates
+        return dict(work)
 
     def test_the_first_blocks_of_a_growth_stay(self):
-        cache = PositionCache(30)
+        cache = PositionCache("a", 30)
         for n_updates in (1, 2, 3):
-            for block in range(5):
-                cache.put("a", block, n_updates, self.of(10))
-            assert self.known(cache, "a") == [0, 1, 2]
-            assert n_bytes(cache) == 30
-
-    def test_blocks_that_have_gone_elsewhere_do_not(self):
-        cache = PositionCache(30)
-        for block in (0, 1, 2):
-            cache.put("a", block, 1, self.of(10))
-        for n_updates in (2, 3):
-            for block in (1, 2, 5):
-                cache.put("a", block, n_updates, self.of(10))
-        assert self.known(cache, "a") == [1, 2, 5]
+            known = [self.after(cache, n_updates, block) for block in range(5)]
+            is_known = (True,) * 5 if n_updates == 1 else (True, True, True, False, False)
+            assert known == [{"cache_hits" if each else "rebuilds": 1} for each in is_known]
+            assert cache.nbytes == 30
 
     def test_what_is_too_large_is_not_remembered(self):
-        cache = PositionCache(30)
-        cache.put("a", 0, 1, self.of(10))
-        cache.put("b", 0, 1, self.of(31))
-        assert n_bytes(cache) == 0
-        assert cache.get("b", 0) == (0, {})
+        cache = PositionCache("a", 30)
+        self.after(cache, 1, 0)
+        self.after(cache, 2, 0, 31)
+        assert cache.nbytes == 0
+        assert self.after(cache, 3, 0) == {"rebuilds": 1}
+        assert self.after(cache, 4, 0) == {"cache_hits": 1}
 
-    def test_earlier_places_do_not_replace_later_ones(self):
-        cache = PositionCache(30)
-        cache.put("a", 0, 3, self.of(10))
-        cache.put("a", 0, 2, self.of(20))
-        assert cache.get("a", 0) == (3, cache.get("a", 0)[1])
-        assert n_bytes(cache) == 10
-
-    def test_growths_that_are_over(self):
-        cache = PositionCache(30)
-        cache.put("a", 0, 1, self.of(10))
-        cache.put("b", 0, 1, self.of(10))
-        cache.forget("a")
-        cache.put("a", 1, 1, self.of(10))
-        assert n_bytes(cache) == 10
-        assert cache.get("b", 0)[0] == 1
+    def test_growths_of_a_worker_share_its_room(self):
+        one, same, other = (PositionCache(worker, 30) for worker in "aab")
+        for cache in (one, same, other):
+            self.after(cache, 1, 0, 20)
+        assert [cache.nbytes for cache in (one, same, other)] == [20, 0, 20]
+        del one
+        self.after(same, 2, 0, 20)
+        assert same.nbytes == 20
+        same.end()
+        self.after(same, 3, 0, 0)
+        assert same._held == {}
 
     @pytest.mark.parametrize(
         ("limit", "n_threads", "given", "expected"),
@@ -145,7 +132,7 @@ class TestPositionCache:
     @pytest.mark.one_of(2)
     @pytest.mark.parametrize("limit", [0, 2_000, 10**9])
     def test_counts_are_the_same_whatever_is_remembered(self, limit, here, monkeypatch):
-        monkeypatch.setattr(block_tasks, "_cache", PositionCache(limit))
+        monkeypatch.setattr(forest_members, "room_of_positions", lambda *_: limit)
         model = fitted(here)
         assert hash_of(model) == EXPECTED
         report = model.fit_report_
@@ -157,14 +144,3 @@ class TestPositionCache:
             assert report["rebuilds"] > 0
         if limit == 2_000:
             assert report["cache_hits"] > 3  # of the first round alone, of three blocks
-
-
-def test_a_process_remembers_in_one_place(monkeypatch):
-    monkeypatch.setattr(block_tasks, "_cache", None)
-    with dask.config.set({"dtrees.position-cache": "50 B"}):
-        found = block_tasks.cache()
-    found.put("a", 0, 1, {0: SimpleNamespace(nbytes=51)})
-    assert n_bytes(found) == 0  # as there is no room
-    found.put("a", 0, 1, {0: SimpleNamespace(nbytes=50)})
-    assert block_tasks.cache() is found
-    assert n_bytes(found) == 50
