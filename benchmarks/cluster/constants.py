@@ -126,7 +126,7 @@ def of_rounds(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
             watched(
                 rounds,
                 "grow_gathered",
-                lambda f, some, node, *_: sum(each.coded.n_rows for each in some),
+                lambda f, rows, node, *_: rows.coded.n_rows,
             )
         )
         requests = see(watched(TreeBatch, "requests", lambda found, *_: len(found)))

@@ -33,7 +33,7 @@ mixing function is SplitMix64's (Steele, Lea and Flood, 2014), as in `dtrees._ra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -270,13 +270,16 @@ class CodedMatrix(LockedArrays):
 
     def take_each(self, parts: Iterable[np.ndarray]) -> Iterator[CodedMatrix]:
         """The columns for the rows of each of some parts, one after the other, as `take`."""
+        return map(self.taker(), parts)
+
+    def taker(self) -> Callable[[np.ndarray], CodedMatrix]:
+        """A function that does as `take`, for many parts: what they need is made once."""
         by_row = None
         if len(self.sparse_rows):
             stored = (self.sparse_codes, self.sparse_rows, self.sparse_indptr)
             shape = (self.n_rows, len(self.sparse_indptr) - 1)
             by_row = scipy.sparse.csc_array(stored, shape=shape).tocsr()
-        for rows in parts:
-            yield self._taken(np.asarray(rows), by_row)
+        return lambda rows: self._taken(np.asarray(rows), by_row)
 
     def _taken(self, rows: np.ndarray, by_row: scipy.sparse.csr_array | None) -> CodedMatrix:
         """Some rows; the codes of sparse columns by row are given, or the rows ascend."""

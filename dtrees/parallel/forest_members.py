@@ -10,7 +10,7 @@ nodes of its trees; histograms are added up and searched once, however many memb
                  gather                                          sum_parts
 
 In the end there are nodes of few rows left. Members deal them out, the largest first, each to the
-member that has the fewest rows so far. Then rows go straight to the member that finishes their
+thread that has the fewest rows so far. Then rows go straight to the member that finishes their
 node, in portions that fit the memory of all::
 
     member 0   rows of own blocks ═╪═ subtrees of nodes 0, 3 ...
@@ -38,7 +38,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from dtrees.core.grow._single_tree import Arena
-from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
+from dtrees.core.grow.gathered import GatheredNode, each_node, grow_gathered
 from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.tree_batch import Asked, TreeBatch
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, GatheredRows, PositionIndex
@@ -103,6 +103,7 @@ class MemberOfForest:
     run: LocalRunner
     positions: PositionCache
     left: list[GatheredNode] | None = None  # nodes of few rows; None: others still grow
+    threads: list[int] = field(default_factory=list)  # the member of each
     here: np.ndarray = field(default_factory=partial(np.zeros, 0))  # their rows in own blocks
     arena: Arena = field(default_factory=Arena)
 
@@ -210,34 +211,38 @@ class MemberOfForest:
             if task.cancelled.is_set():
                 raise CancelledError
             dealt = self._next_nodes(members)
-            rows = self._rows_of(dealt, work)
-            told = members.deal([(time.monotonic() > began + seconds, own) for own in rows])
+            is_late = time.monotonic() > began + seconds
+            told = members.deal([(is_late, own) for own in self._rows_of(dealt, work)])
             is_late = told[0][0]
-            groups = [group for _, of_member in told for group in of_member]
-            nodes = dealt[members.rank]
-            works = [Work() for _ in nodes]
-            about = self.so_far.spec.values, self.arena, task
-            subtrees = self.run(
-                [
-                    partial(grow_gathered, [group[i] for group in groups], node, *about, works[i])
-                    for i, node in enumerate(nodes)
-                ]
-            )
-            grown += zip([node.node for node in nodes], subtrees, strict=True)
-            for own in works:
-                work.update(own)
+            of_blocks = [of_block for _, of_member in told for of_block in of_member]
+            some = zip(dealt[members.rank], zip(*of_blocks, strict=True), strict=True)
+            for subtrees, done in self.run([partial(self._grow, *each, task) for each in some]):
+                grown += subtrees
+                work.update(done)
         pickled = pickle.dumps(grown, protocol=5)
         work.update({name: n for name, n in members.work.items() if name != "rounds"})
         work["bytes_moved"] += len(pickled)
         return pickled, work
 
+    def _grow(
+        self, nodes: Sequence[GatheredNode], rows: Sequence[GatheredRows], task: TaskRunner
+    ) -> tuple[list[tuple[int, Any]], Work]:
+        """The subtrees of nodes from their rows in all blocks, on one thread."""
+        work = Work()
+        about = self.so_far.spec.values, self.arena, task, work
+        some = zip(nodes, each_node(rows), strict=True)
+        return [(node.node, grow_gathered(own, node, *about)) for node, own in some], work
+
     def _begin_nodes(self, members: Exchange, work: Counter[str]) -> None:
         """Learn which nodes are to be finished, tree by tree, and take the last update."""
         batches = self.own.values()
         update = joined([batch.take_update() for batch in batches])
-        told = members.gather((update, [node for batch in batches for node in batch.gathered]))
-        self.updates.append(joined([update for update, _ in told]))
-        nodes = [node for _, own in told for node in own if node.node not in self.so_far.finished]
+        own = [node for batch in batches for node in batch.gathered]
+        told = members.gather((update, own, self.run.n_threads))
+        self.updates.append(joined([update for update, *_ in told]))
+        self.threads = [rank for rank, (*_, n) in enumerate(told) for _ in range(n)]
+        nodes = [node for _, own, _ in told for node in own]
+        nodes = [node for node in nodes if node.node not in self.so_far.finished]
         nodes.sort(key=lambda node: (node.number, -node.n, node.node))
 
         def n_rows(_: BlockOfRows, positions: PositionIndex) -> np.ndarray:
@@ -245,8 +250,8 @@ class MemberOfForest:
 
         self.left, self.here = nodes, _sum(self._of_threads(n_rows, _sum, work))
 
-    def _next_nodes(self, members: Exchange) -> list[list[GatheredNode]]:
-        """The nodes that are next, by the member that finishes them.
+    def _next_nodes(self, members: Exchange) -> list[list[list[GatheredNode]]]:
+        """The nodes that are next, by member and by the thread of it that finishes them.
 
         No member takes too many rows out of its blocks, or gets too many, unless it is one node.
         """
@@ -258,38 +263,33 @@ class MemberOfForest:
         members.largest(here)
         n = max(1, int(np.searchsorted(here, most, "right")))
         some, self.left, self.here = self.left[:n], self.left[n:], self.here[n:]
-        loads = [(0, member) for member in range(n_members)]
-        dealt: list[list[GatheredNode]] = [[] for _ in loads]
+        loads = [(0, thread) for thread in range(len(self.threads))]
+        of_threads: list[list[GatheredNode]] = [[] for _ in loads]
         for node in sorted(some, key=lambda node: -node.n):
-            load, member = heappop(loads)
-            dealt[member].append(node)
-            heappush(loads, (load + node.n, member))
+            load, thread = heappop(loads)
+            of_threads[thread].append(node)
+            heappush(loads, (load + node.n, thread))
+        dealt: list[list[list[GatheredNode]]] = [[] for _ in range(n_members)]
+        for member, nodes in zip(self.threads, of_threads, strict=True):
+            dealt[member] += [nodes] if nodes else []
         return dealt
 
     def _rows_of(
-        self, dealt: Sequence[Sequence[GatheredNode]], work: Counter[str]
+        self, dealt: Sequence[Sequence[Sequence[GatheredNode]]], work: Counter[str]
     ) -> list[list[list[GatheredRows]]]:
-        """For each member the rows that each thread finds of its nodes."""
-        names = [node.node for nodes in dealt for node in nodes]
+        """For each member the rows of each block, by thread."""
+        groups = [[node.node for node in nodes] for own in dealt for nodes in own]
 
         def gather(rows: BlockOfRows, positions: PositionIndex) -> list[GatheredRows]:
-            return rows.gather(positions, names)
+            return rows.gather(positions, groups)
 
-        found = self._of_threads(gather, _stacked, work)
-        bounds = pairwise([0, *np.cumsum([len(nodes) for nodes in dealt]).tolist()])
+        found = [own for some in self._of_threads(gather, list, work) for own in some]
+        bounds = pairwise([0, *np.cumsum([len(own) for own in dealt]).tolist()])
         return [[own[first:end] for own in found] for first, end in bounds]
 
 
 def _sum(arrays: Iterable[np.ndarray]) -> np.ndarray:
     return np.sum(list(arrays), axis=0)
-
-
-def _stacked(of_blocks: Iterable[list[GatheredRows]]) -> list[GatheredRows]:
-    """The rows of each node, from several blocks."""
-    return [
-        of_node[0] if len(of_node) == 1 else stacked(of_node)
-        for of_node in zip(*of_blocks, strict=True)
-    ]
 
 
 def add_batches(one: dict[int, Counts], other: dict[int, Counts]) -> dict[int, Counts]:

@@ -111,11 +111,13 @@ def pids(client, n_workers=None):
 def assert_nothing_is_left(client, seconds=60):
     """No task on the scheduler, and no places on the workers, once they have heard of the end."""
 
-    def n_places():  # goes to the workers by value: they need not import the tests, nor dtrees
+    # goes to the workers by value: they need not import the tests, nor dtrees
+    def n_places(dask_worker):
         import sys
 
         places = sys.modules.get("dtrees.parallel.block_tasks")
-        return 0 if places is None else sum(len(each._held) for each in list(places._caches))
+        caches = [] if places is None else list(places._caches)
+        return sum(len(each._held) for each in caches if each._worker == dask_worker.address)
 
     limit = time.monotonic() + seconds
     while True:

@@ -45,7 +45,7 @@ def halves():
 def test_sizes():
     counts = Counts(np.zeros((1, 8), dtype=np.int64), np.zeros(1000, dtype=np.int64))
     for found, n_bytes in (
-        (GatheredRows(CODED, TARGET, KEYS, KEYS[:1]), OWN),
+        (GatheredRows(CODED, TARGET, None, KEYS, KEYS[:1]), OWN),
         (counts, counts.nbytes),
         (halves()[0], 1.6 * CODED.nbytes),
         (halves()[1], 1.6 * REST),

@@ -126,12 +126,12 @@ def portions(monkeypatch, rounds_one_by_one):
     def noted_rows(member, dealt, work):
         rows = rows_of(member, dealt, work)
         n_rows = sum(own.coded.n_rows for each in rows for group in each for own in group)
-        found["rows"].append((sum(map(len, dealt)), n_rows))
+        found["rows"].append((sum(len(nodes) for own in dealt for nodes in own), n_rows))
         return rows
 
-    def noted(gathered, node, *about):
+    def noted(rows, node, *about):
         found["nodes"].append(node.node)
-        return grow_gathered(gathered, node, *about)
+        return grow_gathered(rows, node, *about)
 
     n_bytes = found["most"] * (5 + memory.BESIDE_CODES)
     monkeypatch.setattr(partitioned, "bytes_of_portion", lambda *_: n_bytes)

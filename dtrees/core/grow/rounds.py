@@ -39,7 +39,7 @@ import numpy as np
 
 from dtrees.core.data.criteria import CRITERIA, OF_USER
 from dtrees.core.grow._single_tree import Arena
-from dtrees.core.grow.gathered import GatheredNode, grow_gathered
+from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.round_spec import Blocks, Roots, RoundSpec, roots_of, sets_of_scales
 from dtrees.core.grow.tree_batch import TreeBatch
@@ -207,8 +207,9 @@ class LocalBlocks:
 
     def _finish(self, node: GatheredNode) -> tuple[tuple[PartialTree, ...], Counter[str]]:
         gathered = [
-            block.gather(positions, [node.node])[0]
+            block.gather(positions, [[node.node]])[0]
             for block, positions in zip(self._blocks, self._positions, strict=True)
         ]
         work: Counter[str] = Counter()
-        return grow_gathered(gathered, node, self._values, self._arena, work=work), work
+        rows = stacked(gathered)
+        return grow_gathered(rows, node, self._values, self._arena, work=work), work

@@ -119,6 +119,11 @@ class NodeRows:
     masks: np.ndarray  # uint64 (n_combinations,): a bit for each training set that has the rows
 
     @property
+    def masks_of_rows(self) -> np.ndarray | None:
+        """The sets of each row, uint64 (n,); None: all rows are of one combination."""
+        return None if self.combination is None else self.masks.take(self.combination)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         arrays = (self.rows, self.times, self.combination, self.masks)
@@ -128,15 +133,22 @@ class NodeRows:
 PositionIndex = dict[int, NodeRows]
 
 
+def concatenated(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Arrays one behind the other, of which all are there or none."""
+    there = [array for array in arrays if array is not None]
+    return np.concatenate(there) if there else None
+
+
 @dataclass(frozen=True, eq=False)
 class GatheredRows(SmallArraysInside):
-    """Rows of a node, taken out of a block."""
+    """Rows of some nodes, one node behind the other, taken out of a block."""
 
     coded: CodedMatrix
-    target: Target  # of the bag
-    # combination, masks: as those of `NodeRows`
-    combination: np.ndarray | None
-    masks: np.ndarray
+    target: Target
+    times: np.ndarray | None  # as that of `NodeRows`
+    # uint64 (n,): a bit for each training set that has the row; None: there is one set
+    masks: np.ndarray | None
+    n_rows: np.ndarray  # int64 (n_nodes,): of each node
 
 
 class BlockOfRows:
@@ -215,19 +227,22 @@ class BlockOfRows:
         columns = self._all_columns if request.columns is None else request.columns
         return columns, self._ways_by_code if request.by_code else self._ways
 
-    def gather(self, positions: PositionIndex, nodes: Sequence[int]) -> list[GatheredRows]:
-        """The rows of nodes. O(rows x columns), but for nodes of all rows."""
-        gathered = []
-        found = [positions[node] for node in nodes]
+    def gather(
+        self, positions: PositionIndex, groups: Sequence[Sequence[int]]
+    ) -> list[GatheredRows]:
+        """The rows of each group of nodes. O(rows x columns), but for a node of all rows."""
+        found = [[positions[node] for node in group] for group in groups]
+        rows = [np.concatenate([node.rows for node in group]) for group in found]
         whole = self._block.coded
-        some = [node.rows for node in found if len(node.rows) < whole.n_rows]
-        matrices = iter(whole.take_each(some))
-        for node in found:
-            coded = whole if len(node.rows) == whole.n_rows else next(matrices)
-            target = self._block.target.take(node.rows)
-            if node.times is not None:
-                target = target.bagged(node.times)
-            gathered.append(GatheredRows(coded, target, node.combination, node.masks))
+        is_whole = [len(group) == 1 and len(group[0].rows) == whole.n_rows for group in found]
+        some = [own for own, is_all in zip(rows, is_whole, strict=True) if not is_all]
+        matrices = whole.take_each(some)
+        gathered = []
+        for group, own, is_all in zip(found, rows, is_whole, strict=True):
+            times = concatenated([node.times for node in group])
+            masks = concatenated([node.masks_of_rows for node in group])
+            about = whole if is_all else next(matrices), self._block.target.take(own), times, masks
+            gathered.append(GatheredRows(*about, np.array([len(node.rows) for node in group])))
         return gathered
 
     def bags(self, roots: Sequence[Root], n_sets: int = 1) -> list[tuple[Counts, list[int]]]:

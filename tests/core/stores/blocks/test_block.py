@@ -79,13 +79,23 @@ def test_sets_share_a_node():
 def test_gathered_rows_are_those_of_the_table(draws):
     rows = rows_of(draws)
     index = rows.advance({}, SplitUpdate((Root(0, 3),)))
-    (found,) = rows.gather(index, [0])
+    (found,) = rows.gather(index, [[0]])
     for j in range(MATRIX.n_columns):
         np.testing.assert_array_equal(found.coded.column(j), MATRIX.column(j)[index[0].rows])
     is_whole = len(index[0].rows) == MATRIX.n_rows
     assert (found.coded is rows._block.coded) == is_whole
-    times = 1 if draws is None else index[0].times
-    np.testing.assert_array_equal(
-        found.target.w * found.target.weight_unit,
-        TARGET.w[index[0].rows] * TARGET.weight_unit * times,
-    )
+    np.testing.assert_array_equal(found.target.w, TARGET.w[index[0].rows])
+    assert (found.times is None) == (draws is None)
+    np.testing.assert_array_equal(found.times, index[0].times)
+
+
+def test_rows_of_some_nodes_are_gathered_together():
+    rows = rows_of(Draws(7, 0.6))
+    index = rows.advance({}, SplitUpdate(tuple(Root(node, node + 3) for node in range(3))))
+    found = rows.gather(index, [[2, 0], [1]])
+    for own, group in zip(found, ([2, 0], [1]), strict=True):
+        numbers = np.concatenate([index[node].rows for node in group])
+        assert own.n_rows.tolist() == [len(index[node].rows) for node in group]
+        np.testing.assert_array_equal(own.coded.column(1), MATRIX.column(1)[numbers])
+        np.testing.assert_array_equal(own.times, np.concatenate([index[n].times for n in group]))
+        assert own.masks is None
