@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HANDLER, RELAYED, ALIVE = "dtrees_exchange", "dtrees_relayed", "dtrees_alive"
-ASK_SECONDS = 5.0  # without a message, until a member is asked, and until it has answered
+ASK_SECONDS = 5.0  # without a message, until a member is asked
+ANSWER_SECONDS = 5.0  # until it has answered, or there is a connection
 PAUSED_SECONDS = 10.0  # until a worker that begins no task has left: its memory may do again
 IDLE_SECONDS = 120.0  # without a task, until a worker forgets an epoch: its client may be gone
 LONG = 2**17  # bytes of an array that is halved: fresh memory takes long from here on
@@ -465,7 +466,7 @@ class Exchange:
         comms = self._box.comms
         if address not in comms:
             try:
-                comm = await asyncio.wait_for(self._worker.rpc.connect(address), ASK_SECONDS)
+                comm = await asyncio.wait_for(self._worker.rpc.connect(address), ANSWER_SECONDS)
                 comms[address] = comm
                 comm.allow_offload = False  # to ask how large a message is takes too long
                 await comm.write({"op": HANDLER, "epoch": self._epoch.name, "reply": False})
@@ -514,7 +515,7 @@ class Exchange:
             message = {"op": ALIVE, "epoch": self._epoch.name}
             asked = self._worker.scheduler.proxy(worker=address, msg=message)
         try:
-            is_alive = await asyncio.wait_for(asked, ASK_SECONDS)
+            is_alive = await asyncio.wait_for(asked, ANSWER_SECONDS)
         except (OSError, TimeoutError) as error:
             raise EpochEndedError(f"{address} does not answer: {error!r}.") from error
         if not is_alive:

@@ -61,6 +61,13 @@ def paused(client, workers=None, to="paused"):
         time.sleep(0.01)
 
 
+def leave(cluster, client):
+    """Let all workers go; returns when the scheduler knows."""
+    cluster.scale(0)
+    while client.nthreads():
+        time.sleep(0.01)
+
+
 def epochs_of(client):
     """Names of the epochs that workers in this process know; others may have gone in one."""
     return {epoch for address, epoch in list(exchange._boxes) if address in client.nthreads()}

@@ -36,15 +36,17 @@ class Fault:
     phase : str or None
         Where, or anywhere.
     number : int
-        How many times it is waited there before.
+        How many times it is waited there before. A client that is late waits less often.
     after : Fault or None
         That has happened before anything is counted.
+    turn : int
+        How many times the phase has come before.
     """
 
-    def __init__(self, act, phase=None, number=0, after=None):
+    def __init__(self, act, phase=None, number=0, after=None, turn=0):
         self.act, self.phase, self.number, self.after = act, phase, number, after
         self.has_happened = False
-        self.n_waits = 0
+        self.n_waits, self.n_turns, self.turn = 0, 0, turn
 
     @contextmanager
     def set(self):
@@ -55,6 +57,7 @@ class Fault:
         @contextmanager
         def phase(stats, name):
             phases.append(name)
+            self.n_turns += name == self.phase
             try:
                 with enter(stats, name):
                     yield
@@ -62,8 +65,9 @@ class Fault:
                 phases.pop()
 
         def await_(tasks, *arguments):
-            is_time = self.after is None or self.after.has_happened
-            if is_time and not self.has_happened and self.phase in (None, *phases):
+            is_time = self.phase is None or (self.phase in phases and self.n_turns > self.turn)
+            is_time = is_time and (self.after is None or self.after.has_happened)
+            if is_time and not self.has_happened:
                 self.has_happened = self.n_waits == self.number
                 self.n_waits += 1
                 if self.has_happened:

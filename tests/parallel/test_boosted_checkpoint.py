@@ -25,7 +25,7 @@ from dtrees.exceptions import ClusterError, ModelFileError
 from dtrees.export import load, save
 from dtrees.parallel import SavedTrees
 from tests.forked import run_forked
-from tests.parallel.clusters import connect, digest
+from tests.parallel.clusters import connect, digest, leave
 from tests.parallel.conftest import scheduler  # noqa: F401
 
 N_ROWS = 400
@@ -317,13 +317,13 @@ class TestOnACluster:
         with (
             dask.config.set({"dtrees.workers-timeout": "100ms"}),
             connect(2, 1, False) as cluster,
-            Client(cluster),
+            Client(cluster) as client,
         ):
 
             class Lost(Callback):
                 def on_iteration_end(self, fit, number):
                     if number == 4:
-                        cluster.scale(0)
+                        leave(cluster, client)
 
             with pytest.raises(ClusterError, match=r"iterations are complete, of 400") as caught:
                 model(**many, regime=regime).fit(table, TWO, callbacks=[Lost()])

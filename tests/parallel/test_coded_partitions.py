@@ -198,9 +198,8 @@ def test_weights_in_several_units(name, brought, here):
 @pytest.mark.parametrize("name", REGIMES)
 def test_a_worker_dies_in_a_later_growth(name, brought, processes, expected):
     before = pids(processes, 2)
-    began = Fault(lambda: None, "growth", number=0)
-    kill = Fault(lambda: os.kill(before[0], signal.SIGKILL), "growth", number=8, after=began)
-    with began.set(), kill.set(), on(processes), regime(name):
+    kill = Fault(lambda: os.kill(before[0], signal.SIGKILL), "growth", turn=2)
+    with kill.set(), on(processes), regime(name):
         assert searched(X, Y) == expected
     assert kill.has_happened
     assert brought["coded-table"] + brought["blocks made"] >= 1
@@ -210,7 +209,7 @@ def test_a_worker_dies_in_a_later_growth(name, brought, processes, expected):
 @pytest.mark.parametrize("name", REGIMES)
 def test_a_restarted_cluster_gets_it_again(name, brought, processes, expected):
     """The codes are lost in a later growth."""
-    restart = Fault(processes.restart, "growth", number=8)
+    restart = Fault(processes.restart, "growth", turn=2)
     with restart.set(), on(processes), regime(name):
         assert searched(X, Y) == expected
     assert restart.has_happened

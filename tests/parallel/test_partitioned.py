@@ -39,7 +39,7 @@ from dtrees.parallel import coded_partitions, liveness, memory, partitioned, tas
 from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth
 from tests.pairs import parametrize_pairs
 from tests.parallel import test_collections as collections
-from tests.parallel.clusters import connect, digest, noted
+from tests.parallel.clusters import connect, digest, leave, noted
 from tests.parallel.faults import (
     DRAWN,
     FOLDS,
@@ -397,7 +397,7 @@ class TestWorkersThatComeAndGo:
     def test_all_leave(self):
         with connect(1, 1, False) as cluster, Client(cluster) as client:
             with (
-                Fault(lambda: cluster.scale(0), "rounds", 1).set() as fault,
+                Fault(lambda: leave(cluster, client), "rounds", 1).set() as fault,
                 pytest.raises(WorkerLostError, match=r"has had no worker for 0\.5 seconds"),
             ):
                 fitted(client, **IMPATIENT)
