@@ -352,7 +352,7 @@ class BaseBoosting(BaseModel):
         )
         if any(each is not None for each in (*own, *listed, eval_metric)):
             of_fit = X, y, sample_weight, init_score
-            of_evals = None if self.warm_start else stay
+            of_evals = None if self.warm_start and hasattr(self, "forest_") else stay
             evals = EvalSets.of(of_fit, own, listed, eval_metric, self, of_evals)
         callbacks = [] if callbacks is None else check_callbacks(callbacks)
         if self.verbose > 0:
