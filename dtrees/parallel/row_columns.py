@@ -183,15 +183,11 @@ class RowColumns:
             def ask(
                 call: Callable[..., Any], *arguments: Any, join: Callable[..., Any] | None = None
             ) -> list[Any]:
-                say = partial(_said, call, arguments)
                 if join is None:
-                    return executor.asked("ask-rows", held, say)
-                make, common = dask.delayed(_called, pure=False), _sent_once(say)
-                name = f"ask-rows-{uuid4().hex}"
-                told = [
-                    make(common, executor.as_argument(part), dask_key_name=(name, i))
-                    for i, part in enumerate(held)
-                ]
+                    return executor.asked("ask-rows", held, partial(_said, call, arguments))
+                make, own = dask.delayed(_said, pure=False), (call, _sent_once(arguments))
+                parts, name = map(executor.as_argument, held), f"ask-rows-{uuid4().hex}"
+                told = [make(*own, each, dask_key_name=(name, i)) for i, each in enumerate(parts)]
                 joined = dask.delayed(join, pure=False)(told, dask_key_name=f"join-{name}")
                 return executor.fetch(executor.hold([joined]))
 
@@ -236,13 +232,9 @@ def _joined(pieces: Pieces) -> Any:
     return np.concatenate([np.asarray(each) for each in found])
 
 
-def _sent_once(function: Callable[..., Any]) -> Any:
-    """A function, which may know much, as an argument of many tasks."""
-    return dask.delayed(function, name=f"function-{uuid4().hex}", traverse=False)
-
-
-def _called(function: Callable[[Any], T], part: Any) -> T:
-    return function(part)
+def _sent_once(value: Any) -> Any:
+    """A value, such as a function that knows much, as an argument of many tasks."""
+    return dask.delayed(value, name=f"sent-once-{uuid4().hex}", traverse=False)
 
 
 def _said(call: Callable[..., Any], arguments: Sequence[Any], part: Any) -> Any:

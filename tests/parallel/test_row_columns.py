@@ -203,6 +203,7 @@ class TestForests:
             spread.fit(table(), series, pd.Series(WEIGHTS["fractions"]))
         assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         ("groups", "cut", "weight", "how"),
         [
@@ -377,6 +378,7 @@ class TestBoosting:
         assert fitted[0].evals_result_ == fitted[1].evals_result_
         assert digest(fitted[0].forest_.trees) == digest(fitted[1].forest_.trees)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         ("name", "cut", "weight", "regime"),
         [
@@ -432,6 +434,7 @@ class TestBoosting:
         assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
         assert spread.evals_result_ == alone.evals_result_
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         ("name", "changed", "words"),
         [
@@ -465,6 +468,7 @@ class TestBoosting:
             spread.fit(table(), lazy(y))
         assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         ("name", "weight"),
         [("numbers", "fractions"), ("numbers", "ones"), ("flags", "whole"), ("words", "none")],
