@@ -42,6 +42,7 @@ import scipy.sparse
 
 from dtrees._pickling import SmallArraysInside
 from dtrees.coding._cells import take_rows
+from dtrees.coding.mapped import is_mapped, let_go
 
 U8, U16, U32, SPARSE = 0, 1, 2, 3
 WIDTHS = (np.uint8, np.uint16, np.uint32)
@@ -188,6 +189,16 @@ class CodedMatrix(LockedArrays):
         arrays = (getattr(self, field.name) for field in fields(self))
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
+    @property
+    def is_mapped(self) -> bool:
+        """Whether codes of dense columns are in files (`dtrees.coding.mapped`)."""
+        return any(map(is_mapped, (self.u8, self.u16, self.u32)))
+
+    def let_go(self) -> None:
+        """Let go of the pages of codes that are in files."""
+        for block in (self.u8, self.u16, self.u32):
+            let_go(block)
+
     def give_up_narrow(self) -> np.ndarray | None:
         """Give the memory of `u8` away, to be written to; `u8` has no columns then.
 
@@ -332,18 +343,37 @@ class CodedMatrix(LockedArrays):
         )
 
     @staticmethod
-    def stack(parts: Sequence[CodedMatrix]) -> CodedMatrix:
-        """The rows of several matrices of the same columns, one behind the other."""
-        first = parts[0]
-        indptr, rows, codes = first.sparse_indptr, first.sparse_rows, first.sparse_codes
-        if any(len(part.sparse_rows) for part in parts):
+    def stack(
+        parts: Iterable[CodedMatrix],
+        n_rows: int | None = None,
+        empty: Callable[..., np.ndarray] = np.empty,
+    ) -> CodedMatrix:
+        """The rows of several matrices of the same columns, one behind the other.
+
+        Where `n_rows` says how many rows they have, parts are taken one by one, and need not all be
+        in memory. `empty` makes the arrays of dense columns.
+        """
+        if n_rows is None:
+            parts = list(parts)
+            n_rows = sum(part.n_rows for part in parts)
+        blocks: list[np.ndarray] = []
+        of_parts, at = [], 0
+        for part in parts:
+            dense = part.u8, part.u16, part.u32
+            blocks = blocks or [
+                empty((n_rows, own.shape[1]), dtype=own.dtype, order="F") for own in dense
+            ]
+            for block, own in zip(blocks, dense, strict=True):
+                block[at : at + part.n_rows] = own
+                let_go(block)
+            of_parts.append((part.sparse_codes, part.sparse_rows, part.sparse_indptr, part.n_rows))
+            at += part.n_rows
+        indptr, rows, codes = part.sparse_indptr, part.sparse_rows, part.sparse_codes
+        if any(len(cells[0]) for cells in of_parts):
             stored = scipy.sparse.vstack(
                 [
-                    scipy.sparse.csc_array(
-                        (part.sparse_codes, part.sparse_rows, part.sparse_indptr),
-                        shape=(part.n_rows, len(first.fill_code)),
-                    )
-                    for part in parts
+                    scipy.sparse.csc_array(tuple(cells), shape=(n, len(part.fill_code)))
+                    for *cells, n in of_parts
                 ],
                 format="csc",
             )
@@ -351,14 +381,7 @@ class CodedMatrix(LockedArrays):
             indptr = stored.indptr.astype(np.int64)
             rows = stored.indices.astype(np.int32)
             codes = stored.data.astype(np.uint32)
-        n_rows = sum(part.n_rows for part in parts)
-        blocks = []
-        for name in ("u8", "u16", "u32"):
-            block = getattr(first, name)
-            stacked = np.empty((n_rows, block.shape[1]), dtype=block.dtype, order="F")
-            np.concatenate([getattr(part, name) for part in parts], out=stacked)
-            blocks.append(stacked)
-        return first._with_rows(n_rows, blocks, indptr, rows, codes)
+        return part._with_rows(n_rows, blocks, indptr, rows, codes)
 
 
 def digest_of_rows(coded: CodedMatrix, first_row: int = 0) -> int:

@@ -35,10 +35,15 @@ from dtrees.parallel.cost import (
     place_of,
     size_of_table,
 )
-from dtrees.parallel.memory import check_least_room
+from dtrees.parallel.memory import (
+    bytes_of_boosting,
+    check_room,
+    least_bytes,
+    room_of_member,
+    stored_cells,
+)
 
 TARGET_BYTES = 16  # of a row: y and weights as integers
-BOOSTED_ROW_BYTES = 24  # of a row of a boosted model: raw prediction, derivatives, order
 ROW_BYTES = 16  # of a row of a bag, in a tree that grows
 DEEPEST = 64  # levels beyond which no tree is spread
 
@@ -175,7 +180,8 @@ def estimate_cost(
     ValueError
         A parameter of it is not what it should be.
     dtrees.exceptions.TableTooLargeError
-        The codes of a Dask collection come to this process for a boosted model, and do not fit.
+        The codes of a Dask collection come to this process for a boosted model, and do not fit; or
+        workers, to which its rows are dealt out, are too small, as the fit would say.
     dtrees.exceptions.ClusterError
         There is a cluster that cannot be used.
 
@@ -210,7 +216,9 @@ def estimate_cost(
     with nullcontext() if client is None else client.as_current():
         size = size_of_table(X, estimator.max_bins)
         n_trees = None if is_forest else 1
-        choice, machines = place_of(size, regime, estimator.n_jobs, n_trees=n_trees, n_sets=n_sets)
+        how: dict[str, Any] = {"n_trees": n_trees, "n_sets": n_sets}
+        how["least"] = least_bytes(estimator)
+        choice, machines = place_of(size, regime, estimator.n_jobs, **how)
     depth = depth_of(estimator.max_depth, estimator.max_leaf_nodes)
     growth = GrowthSize(
         n_rows=size.n_rows,
@@ -262,11 +270,12 @@ def _of_boosting(
     """The estimate of a boosted model; with early stopping, of all iterations."""
     estimator._check_parameters()
     size = size_of_table(X, estimator.max_bins)
-    choice, machines = place_of(size, estimator.regime, estimator.n_jobs)
+    least = least_bytes(estimator)
+    choice, machines = place_of(size, estimator.regime, estimator.n_jobs, least=least)
     is_spread = choice.regime == "partitioned" and machines.is_cluster
     is_sent = choice.regime == "replicated"
     if size.collection is not None and not (is_spread or is_sent):
-        check_least_room(size.collection, size.n_rows)
+        check_room(stored_cells(size.collection, size.n_rows), (size.n_rows, size.n_columns))
     has_classes = hasattr(estimator, "predict_proba") and n_classes > 2
     n_trees = int(estimator.max_iter) * (n_classes if has_classes else 1) * n_sets
     leaves = min(estimator.max_leaf_nodes or size.n_rows, size.n_rows, 2.0 ** _depth(estimator))
@@ -279,9 +288,13 @@ def _of_boosting(
         every_code = int(sum(size.n_codes))
         rounds, exchanged, telling = model.of_members(n_trees, leaves, every_code, n_workers)
     moved = exchanged * n_workers
-    held = size.n_bytes + (TARGET_BYTES + BOOSTED_ROW_BYTES) * size.n_rows
-    if is_spread or is_sent:
-        held += 2 * size.n_bytes  # blocks, their rows together, by column
+    n_rows = -(-size.n_rows // n_workers) if is_spread else size.n_rows
+    n_values = n_trees // int(estimator.max_iter)
+    held = TARGET_BYTES * n_rows
+    held += bytes_of_boosting(estimator, n_values, n_rows, int(sum(size.n_codes)))
+    in_memory = size.n_bytes * n_rows // max(1, size.n_rows)
+    if not is_spread or held + in_memory <= room_of_member(machines.memory):  # or on its disk
+        held += in_memory
     if is_sent:  # blocks come to all workers first, and of these to those that grow
         n_copies = n_workers - 1 / machines.n_workers + (size.collection is None)
         moved = int(size.n_bytes * n_copies)
@@ -301,7 +314,7 @@ def _of_boosting(
         n_columns=size.n_columns,
         n_trees=n_trees,
         code_bytes=size.n_bytes,
-        bytes_per_worker=held // n_workers if is_spread else held,
+        bytes_per_worker=held,
         n_workers=n_workers,
         n_threads=max(1, n_threads),
         memory=machines.memory,

@@ -66,9 +66,11 @@ from dtrees.parallel import (
     PartitionedTable,
     RowColumns,
     SavedTrees,
+    check_table,
     computed,
     encode_partitions,
     is_lazy,
+    least_bytes,
 )
 
 if TYPE_CHECKING:
@@ -257,9 +259,7 @@ class FitPlan:
             how["weights"] = cut_weights(sample_weight, table.n_rows)
         if isinstance(table, PartitionedTable):
             # codes are where trees grow
-            how["regime"] = getattr(self.estimator, "regime", None)
-            how["stays"] = self.estimator._adds_steps
-            book, coded = encode_partitions(table, **how, stats=stats)
+            book, coded = encode_partitions(table, **how, **_place_of(self.estimator), stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
         if book.categories:
@@ -363,8 +363,12 @@ class RowsElsewhere:
         columns: Mapping[str, Any],
         stats: FitStatistics | None,
     ) -> RowsElsewhere:
-        """Those of a table; ValueError: some cannot be fitted, or lengths differ."""
+        """Those of a table; ValueError: some cannot be fitted, or lengths differ.
+
+        Raises TableTooLargeError before anything is read.
+        """
         stats = FitStatistics() if stats is None else stats
+        check_table(table, **_place_of(estimator), stats=stats)
         own = RowColumns.of(table, columns, stats)
         read = partial(_given_rows, type(estimator).__name__, "classes_" in estimator._learns)
 
@@ -382,6 +386,15 @@ class RowsElsewhere:
         if self.cuts is None:
             return None
         return self.columns.each(partial(_cut_weights_of, self.read, self.cuts), "weights-of-part")
+
+
+def _place_of(estimator: BaseModel) -> dict[str, Any]:
+    """What `encode_partitions` has to know of where an estimator grows, and what that takes."""
+    return {
+        "regime": getattr(estimator, "regime", None),
+        "stays": estimator._adds_steps,
+        "least": least_bytes(estimator),
+    }
 
 
 def _given_rows(

@@ -19,11 +19,12 @@ from dtrees.parallel.clusters import (
 from dtrees.parallel.coded_partitions import CodedPartitions, learn_rows, tables_kept
 from dtrees.parallel.dask_predict import Answer, Model, map_parts, map_rows
 from dtrees.parallel.distributed_apply import PartitionedRows
-from dtrees.parallel.encoding import encode_partitions
+from dtrees.parallel.encoding import check_table, encode_partitions
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import grow_sets, grow_trees
 from dtrees.parallel.lazy_collections import is_lazy
+from dtrees.parallel.memory import least_bytes
 from dtrees.parallel.partitions import (
     PartitionedTable,
     admitted,
@@ -55,6 +56,7 @@ __all__ = [
     "boost_apart",
     "boost_partitioned",
     "check_lengths",
+    "check_table",
     "computed",
     "connected",
     "encode_partitions",
@@ -67,6 +69,7 @@ __all__ = [
     "known_length",
     "lazy_keys",
     "learn_rows",
+    "least_bytes",
     "map_parts",
     "map_rows",
     "place_of_boosting",

@@ -22,8 +22,8 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -34,6 +34,7 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.mapped import empty_on_disk, let_go
 from dtrees.core.grow._team import Team
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import (
@@ -54,8 +55,13 @@ from dtrees.parallel.epochs import Epochs, slice_seconds
 from dtrees.parallel.exchange import Epoch
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
-from dtrees.parallel.memory import too_large_for_workers, too_small
-from dtrees.parallel.placed_blocks import PlacedBlocks, share_out
+from dtrees.parallel.memory import (
+    bytes_of_boosting,
+    room_of_member,
+    too_large_for_workers,
+    too_small,
+)
+from dtrees.parallel.placed_blocks import PlacedBlocks, PlaceOfBlock
 from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes, unpack
 from dtrees.parallel.tasks import Call, TaskRunner, Tasks
 from dtrees.parallel.threads import LocalRunner
@@ -64,6 +70,8 @@ from dtrees.typing import Members, T
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+WALK_ROWS = 2**18  # whose leaves are found together, as an epoch begins
 
 logger = logging.getLogger(__name__)
 
@@ -195,11 +203,15 @@ def join_boosted_rows(
 # members
 
 
-def with_raw(rows: BoostedRows, growing: Growing) -> BoostedRows:
-    """The rows with the raw predictions that they begin with."""
+def with_raw(
+    rows: BoostedRows, growing: Growing, empty: Callable[..., np.ndarray] = np.empty
+) -> BoostedRows:
+    """The rows with the raw predictions that they begin with, in an array made by `empty`."""
     if rows.raw is not None:
         return rows
-    return replace(rows, raw=np.repeat(growing.initial[:, np.newaxis], len(rows.y), axis=1))
+    raw = empty((len(growing.initial), len(rows.y)), dtype=np.float64)
+    raw[:] = growing.initial[:, np.newaxis]
+    return replace(rows, raw=raw)
 
 
 @dataclass(eq=False)
@@ -220,26 +232,54 @@ class MemberState:
         cls,
         members: Members | None,
         together: Together | None,
-        halves: Sequence[Any],
+        places: Sequence[PlaceOfBlock],
         models: Sequence[tuple[Any, ...]],
     ) -> dict[int, MemberState]:
-        """Those of several models, from the blocks of a worker; they have one table of codes."""
-        codes, blocks = [half.coded for half in halves[::2]], halves[1::2]
-        coded = codes[0] if len(codes) == 1 else CodedMatrix.stack(codes)
-        arrays = {
-            name: np.concatenate([block.arrays[name] for block in blocks])
-            for name in blocks[0].arrays
-        }
-        numbers = [np.arange(block.n_rows) + block.first_row for block in blocks]
-        models = [(names or dict(zip(arrays, arrays, strict=True)), *own) for names, *own in models]
-        takes_codes = len(codes) > 1 == len(models) and "held" not in models[0][0]
+        """Those of several models, from the blocks of a worker; they have one table of codes.
+
+        Blocks are read one by one. Codes that are more than memory go to the worker's disk.
+        """
+        from distributed import get_worker
+
+        worker, blocks = get_worker(), []
+
+        def read() -> Iterator[CodedMatrix]:
+            for place in places:
+                codes, rows = place.halves(worker, once=True)
+                blocks.append(rows)
+                yield codes.coded
+
+        coded, n_rows = next(read()), sum(place.n_rows for place in places)
+        (rows,) = blocks
+        models = [(names or {name: name for name in rows.arrays}, *own) for names, *own in models]
+        growing = [own for _, own, *_ in models]
+        takes_codes = len(places) > 1 == len(models) and "held" not in models[0][0]
+        n_bytes = coded.nbytes * (n_rows / max(1, coded.n_rows)) * (2 - takes_codes)
+        n_values, n_codes = sum(len(own.initial) for own in growing), int(coded.n_codes.sum())
+        n_bytes += bytes_of_boosting(growing[0].rules, n_values, n_rows, n_codes)
+        empty: Callable[..., np.ndarray] = np.empty
+        if n_bytes > room_of_member(worker.memory_manager.memory_limit):
+            empty = partial(empty_on_disk, folder=worker.local_directory)
+            logger.info("%s has the codes of its rows on its disk", worker.address)
+        if len(places) > 1 or empty is not np.empty:
+            blocks.clear()
+            coded = CodedMatrix.stack(read(), n_rows, empty)
+        arrays = {}
+        for name, own in rows.arrays.items():
+            arrays[name] = empty((n_rows, *own.shape[1:]), dtype=own.dtype)
+            np.concatenate([block.arrays[name] for block in blocks], out=arrays[name])
+        numbers = None
+        if any(own.subsample < 1.0 for own in growing):
+            of_blocks = [np.arange(block.n_rows) + block.first_row for block in blocks]
+            numbers = np.concatenate(of_blocks).astype(np.uint64)
         how = {
             "takes_codes": takes_codes and coded.u8.nbytes >= TAKEN_BYTES,
             "is_part": members is not None,
+            "empty": empty,
         }
         lay_out = cache(partial(ColumnBlocks, coded, **how))  # once for all models
         parts = [part for block in blocks for part in block.others]
-        of_table = parts, lay_out, coded, np.concatenate(numbers).astype(np.uint64)
+        of_table = parts, lay_out, empty, coded, numbers
         works = {}
         for number, (names, *own) in enumerate(models):
             others = members if together is None else OfModel(together, number)
@@ -253,8 +293,9 @@ class MemberState:
         members: Members | None,
         others: Sequence[Any],
         lay_out: Callable[..., ColumnBlocks],
+        empty: Callable[..., np.ndarray],
         coded: CodedMatrix,
-        numbers: np.ndarray,
+        numbers: np.ndarray | None,
         of_rows: dict[str, np.ndarray],
         growing: Growing,
         thresholds: Thresholds,
@@ -276,17 +317,21 @@ class MemberState:
             np.ascontiguousarray(of_rows["raw"].T) if "raw" in of_rows else None,
             numbers,
         )
-        rows = with_raw(rows, growing)
+        rows = with_raw(rows, growing, empty)
         raw = rows.raw
         assert raw is not None
+        let_go(raw)
         scored = None if scores is None else scores.here(rows, held, members, others)
         trees = () if packed is None else unpack(packed)
         n_values = len(growing.initial)
-        walked, everywhere = CodedRows(coded), np.arange(coded.n_rows)
+        walked = CodedRows(coded)
         for first in range(0, len(trees), n_values):
             own = list(trees[first : first + n_values])
-            for k, steps in enumerate(walked.means(own, everywhere)):
-                raw[k] += steps
+            for start in range(0, coded.n_rows, WALK_ROWS):
+                some = np.arange(start, min(start + WALK_ROWS, coded.n_rows))
+                for k, steps in enumerate(walked.means(own, some)):
+                    raw[k, some] += steps
+            let_go(raw)
             if scored is not None:
                 scored(own, raw)
         growing = replace(
@@ -318,6 +363,7 @@ class MemberState:
             if self.booster is None:
                 about = self.team, self.columns(n_threads), self.members
                 self.booster = Booster(self.rows, self.growing, *about)
+                self.rows = replace(self.rows, raw=None)  # it has its own
             how = made, cancelled, watch, n_iterations
             for _turn in grow_model(self.booster, self.thresholds, *how):
                 pass
@@ -338,12 +384,12 @@ def grow_iterations(
     epoch: Epoch,
     rank: int,
     wanted: Sequence[tuple[int, int]],
-    halves: Sequence[Any] = (),
+    places: Sequence[PlaceOfBlock] = (),
     sent: Any = None,
 ) -> tuple[list[tuple[Any, bool, Any]], Counter[str]]:
     """What the task of a member does: grow some iterations of models with the others.
 
-    `wanted` are numbers of models, and of iterations of each. `halves` and `sent` are there in the
+    `wanted` are numbers of models, and of iterations of each. `places` and `sent` are there in the
     first task of an epoch: the blocks of the worker, and the models with the trees so far. Returns
     for each model its trees, of the first member, whether they end it, and what scores tell.
     """
@@ -357,7 +403,7 @@ def grow_iterations(
             together = None
             if others is not None and len(sent.value) > 1:
                 together = Together(others, n_threads)
-            states = MemberState.begin_all(others, together, halves, sent.value)
+            states = MemberState.begin_all(others, together, places, sent.value)
             members.state.update(models=states, together=together)
         states, together = members.state["models"], members.state["together"]
         if together is not None:
@@ -514,11 +560,7 @@ class BlocksOfMembers(PlacedBlocks):
 
     def _begin(self) -> tuple[dict[str, list[Any]], Any]:
         """The blocks of each member, and the models, as they are sent."""
-        self.settle()
-        lengths, holders = self._kept.lengths, self._tasks.holders(self._kept.blocks)
-        halves: dict[str, list[Any]] = defaultdict(list)
-        for number, worker in enumerate(share_out(lengths, holders, self._threads())):
-            halves[worker] += self._kept.blocks[number], self._rows[number]
+        places = self.settle()
         models = [
             (names, own.growing, own.thresholds, own.rows.weight_unit, own.scores, trees)
             for names, own, trees in zip(
@@ -528,7 +570,7 @@ class BlocksOfMembers(PlacedBlocks):
                 strict=True,
             )
         ]
-        return dict(halves), self._tasks.send("boosted-model", SharedArrays(models))
+        return places, self._tasks.send("boosted-model", SharedArrays(models))
 
     def end(self) -> None:
         """Leave nothing on the cluster."""

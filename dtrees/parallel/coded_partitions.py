@@ -29,7 +29,7 @@ from dtrees.coding.coded import SPARSE, WIDTHS, CodedMatrix, digest_of_rows, sto
 from dtrees.parallel.client import release
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.memory import gather_rows_of
+from dtrees.parallel.memory import even_stretches, gather_rows_of
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -127,15 +127,43 @@ class CodedPartitions:
             return sample
         return replace(sample, fill_code=self.facts.fill[is_sparse].astype(np.uint32))
 
-    def groups(self, n_rows: int) -> list[tuple[list[Any], int]]:
-        """Neighbouring partitions, of about so many rows, and how many rows they have."""
+    def groups(self, n_rows: int, longest: int | None = None) -> list[tuple[list[Any], int]]:
+        """Neighbouring partitions, of about so many rows, and how many rows they have.
+
+        One of more than the `longest` is split, unless its rows would come together again.
+        """
         found: list[tuple[list[Any], int]] = []
+        most = self.n_rows if longest is None else max(longest, self.rows_together)
+        cut, name = dask.delayed(cut_rows, pure=False), f"cut-rows-{uuid4().hex}"
         for part, length in zip(self.each(), self.lengths, strict=True):
-            if found and found[-1][1] + length <= n_rows:
-                found[-1] = [*found[-1][0], part], found[-1][1] + length
-            else:
-                found.append(([part], length))
+            n_pieces = -(-length // n_rows) if length > most else 1
+            for start, stop in even_stretches(length, n_pieces):
+                some = slice(start, stop)
+                piece = part
+                if n_pieces > 1:
+                    is_here = isinstance(part, CodedMatrix)
+                    key = name, len(found)
+                    piece = cut_rows(part, some) if is_here else cut(part, some, dask_key_name=key)
+                if found and found[-1][1] + stop - start <= n_rows:
+                    found[-1] = [*found[-1][0], piece], found[-1][1] + stop - start
+                else:
+                    found.append(([piece], stop - start))
         return found
+
+    @property
+    def rows_together(self) -> int:
+        """Rows that one worker may as well have: those of a node that is gathered."""
+        per_row = max(1, self.n_bytes // max(1, self.n_rows))
+        return min(gather_rows_of(self.n_rows), WHOLE_BYTES // per_row)
+
+
+def cut_rows(part: Any, rows: slice) -> Any:
+    """Some rows of a partition: of codes, of a target, of an array, or of arrays by name."""
+    if isinstance(part, dict):
+        return {name: values[rows] for name, values in part.items()}
+    if isinstance(part, np.ndarray):
+        return part[rows]
+    return part.take(np.arange(rows.start, rows.stop) if isinstance(part, CodedMatrix) else rows)
 
 
 def learn_rows(parts: CodedPartitions, stats: FitStatistics | None = None) -> None:

@@ -48,7 +48,7 @@ from dtrees.coding.tables import read_table
 from dtrees.core.grow.round_spec import HISTOGRAM_BUDGET
 from dtrees.core.stores.blocks.messages import NUMBER_BYTES
 from dtrees.parallel.block_tasks import room_of_positions
-from dtrees.parallel.client import await_workers, current_client, limits_of
+from dtrees.parallel.client import await_workers, current_client, limits_of, machines
 from dtrees.parallel.encoding import size_of_codes
 from dtrees.parallel.epochs import slice_seconds
 from dtrees.parallel.executors import run_with_retries
@@ -56,9 +56,11 @@ from dtrees.parallel.lazy_collections import is_lazy
 from dtrees.parallel.memory import (
     BESIDE_CODES,
     ROWS_OF_INTERVAL,
+    Least,
     able_workers,
     bytes_of_open_row,
     bytes_of_portion,
+    check_growth,
     configured_bytes,
     gather_rows_of,
     resolution_of,
@@ -123,11 +125,13 @@ def place_of(
     *,
     n_trees: int | None = None,
     n_sets: int = 1,
+    least: Least | None = None,
 ) -> tuple[Choice, Machines]:
-    """Where trees would grow, and why there; raises ClusterError as a fit.
+    """Where trees would grow, and why there.
 
     `regime` is as the estimator has it, `n_jobs` as for `dtrees.parallel.threads.threaded`,
-    `n_trees` and `n_sets` as for `dtrees.parallel.regimes.choose_regime`.
+    `n_trees` and `n_sets` as for `dtrees.parallel.regimes.choose_regime`, and `least` as for
+    `check_growth`. Raises ClusterError and TableTooLargeError as a fit does before it reads.
     """
     room = None
     if size.collection is not None:
@@ -144,6 +148,8 @@ def place_of(
     if client is None:
         return choice, Machines(1, threaded(n_jobs).n_threads, None)
     threads, limits = await_workers(client), limits_of(client)
+    if choice.regime == "partitioned" and size.collection is not None and least is not None:
+        check_growth(least, (size.n_rows, size.n_columns), None, machines(client))
     if choice.regime == "replicated":
         able = able_workers(client, size.n_bytes)
         if not able and choice.reason != ASKED_FOR:

@@ -45,11 +45,13 @@ from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.memory import (
-    check_least_room,
+    Least,
+    check_growth,
     check_partitions,
     check_room,
     column_stretches,
     sample_bound,
+    stored_cells,
 )
 from dtrees.parallel.partitions import PartitionedTable
 from dtrees.parallel.regimes import choose_regime
@@ -139,6 +141,7 @@ def encode_partitions(
     weights: Any = None,
     regime: str | None = None,
     stays: bool = False,
+    least: Least | None = None,
     stats: FitStatistics | None = None,
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """Learn the codes of a table whose partitions are computed by Dask, and code it.
@@ -146,17 +149,54 @@ def encode_partitions(
     The graph of the collection is computed twice; ``persist`` it where that is dear and there is
     room for it. Arguments are as for `CodeBook.fit_encode`, `regime` as for `choose_regime`: codes
     stay in their partitions, not made yet, where that is "partitioned", and with `stays` on any
-    cluster. `stats` are as for `run_with_retries`.
+    cluster. `least` is as for `check_growth`; `stats` are as for `run_with_retries`.
 
     Raises ValueError and TypeError as `CodeBook.fit_encode`, and where a partition has not the rows
-    that it should have; TableTooLargeError where the codes do not fit this process; and
+    that it should have; TableTooLargeError where the codes do not fit this process, or a growth
+    does not fit the workers, before anything is read if it can be known; and
     ClusterError where a Dask cluster is in force and cannot be used.
     """
     rules = CutRules(max_bins=max_bins, sample_rows=sample_rows, seed=seed)
     mask = categorical_mask(categorical_features, table.n_columns, table.names)
     coding = Coding(table.n_columns, table.names, mask, rules, handle_unknown)
-    code = partial(code_partitions, table, coding, regime, weights=weights, stays=stays)
+    code = partial(
+        code_partitions, table, coding, regime, weights=weights, stays=stays, least=least
+    )
     return run_with_retries([table.collection], code, stats)
+
+
+def kept_regimes(stays: bool) -> tuple[str, ...]:
+    """Regimes in which codes stay in their partitions; `stays` as for `encode_partitions`."""
+    return ("partitioned", "replicated") if stays else ("partitioned",)
+
+
+def check_table(
+    table: PartitionedTable,
+    *,
+    regime: str | None,
+    stays: bool,
+    least: Least | None,
+    stats: FitStatistics | None = None,
+) -> None:
+    """Raise ValueError and TableTooLargeError as `encode_partitions` before anything is read."""
+    check = partial(_check_table, table, regime, stays, least)
+    run_with_retries([table.collection], check, stats)
+
+
+def _check_table(
+    table: PartitionedTable,
+    regime: str | None,
+    stays: bool,
+    least: Least | None,
+    executor: Executor,
+) -> None:
+    room = executor.room()
+    check_partitions(table, room)
+    n_cells = stored_cells(table.collection, table.n_rows)
+    if choose_regime(regime, n_bytes=EVERYTHING, room=room).regime not in kept_regimes(stays):
+        check_room(n_cells, table.shape)  # the codes will come here
+    elif least and choose_regime(regime, n_bytes=n_cells, room=room).regime == "partitioned":
+        check_growth(least, table.shape, None, executor.machines())
 
 
 def code_partitions(
@@ -166,16 +206,14 @@ def code_partitions(
     executor: Executor,
     weights: Any = None,
     stays: bool = False,
+    least: Least | None = None,
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """The two passes; the second one later, where codes stay in their partitions."""
     parts = table.parts()
     if isinstance(weights, np.ndarray):
         weights = [weights[first : first + length] for _, first, length in parts]
-    room = executor.room()
-    check_partitions(table, room)
-    kept = ("partitioned", "replicated") if stays else ("partitioned",)
-    if choose_regime(regime, n_bytes=EVERYTHING, room=room).regime not in kept:
-        check_least_room(table.collection, table.n_rows)  # the codes will come here
+    room, kept = executor.room(), kept_regimes(stays)
+    _check_table(table, regime, stays, least, executor)
     bound = sample_bound(table.shape, coding.rules, room)
     stretches = [(0, table.n_columns)]
     if room is not None and coding.rules.max_bins is not None:
@@ -203,6 +241,8 @@ def code_partitions(
         ]
 
     choice = choose_regime(regime, n_bytes=n_bytes, room=room)
+    if least and choice.regime == "partitioned":
+        check_growth(least, table.shape, int(book.n_codes.sum()), executor.machines())
     if choice.regime in kept:
         lengths = tuple(length for _, _, length in parts)
         again = dask.delayed(found, name=f"codebook-{uuid4().hex}", traverse=False)

@@ -79,6 +79,10 @@ class LocalExecutor:
         """There are no workers."""
         return None
 
+    def machines(self) -> dict[str, tuple[int | None, int]]:
+        """There are no workers."""
+        return {}
+
 
 Executor = LocalExecutor | Tasks  # of graphs
 

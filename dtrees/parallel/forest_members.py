@@ -41,31 +41,16 @@ from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.gathered import GatheredNode, each_node, grow_gathered
 from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.tree_batch import Asked, TreeBatch
-from dtrees.core.stores.blocks.block import Block, BlockOfRows, GatheredRows, PositionIndex
+from dtrees.core.stores.blocks.block import BlockOfRows, GatheredRows, PositionIndex
 from dtrees.core.stores.blocks.messages import Counts, SplitUpdate, add_up, joined
 from dtrees.parallel.block_tasks import PositionCache, Work, block_of, room_of_positions
-from dtrees.parallel.exchange import Epoch, EpochEndedError, Exchange
+from dtrees.parallel.exchange import Epoch, Exchange
+from dtrees.parallel.placed_blocks import PlaceOfBlock
 from dtrees.parallel.tasks import TaskRunner
 from dtrees.parallel.threads import LocalRunner
 from dtrees.typing import T
 
 U = TypeVar("U")
-
-
-@dataclass(frozen=True)
-class PlaceOfBlock:
-    """A block among the results that a worker has."""
-
-    number: int
-    codes: Any  # key
-    rows: Any  # key
-
-    def block(self, worker: Any) -> Block:
-        """The block; raises EpochEndedError where it has gone elsewhere."""
-        try:
-            return block_of(worker.data[self.codes], worker.data[self.rows])
-        except KeyError as error:
-            raise EpochEndedError(f"A block has left {worker.address}.") from error
 
 
 class Slice(NamedTuple):
@@ -182,7 +167,8 @@ class MemberOfForest:
 
         def of_blocks(numbers: np.ndarray, own: Work) -> Iterator[T]:
             for place in map(self.places.__getitem__, numbers):
-                rows = BlockOfRows(place.block(self.worker), self.so_far.spec.common)
+                block = block_of(*place.halves(self.worker))
+                rows = BlockOfRows(block, self.so_far.spec.common)
                 yield of_block(rows, self.positions.after(self.updates, place.number, rows, own))
 
         n_threads = min(self.run.n_threads, len(self.places))

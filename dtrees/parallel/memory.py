@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
@@ -41,6 +42,13 @@ LEAST_BYTES = 16 * 2**20  # of rows that a member takes out of its blocks at onc
 PORTION_BYTES = 64 * 2**20  # that a thread finishes in a second or less,
 MESSAGE_BYTES = 2 * 2**20  # and that are worth a message
 PROCESS_BYTES = 200 * 2**20  # of a worker that holds nothing yet
+
+BOOSTED_BYTES = 24  # of a row and a value of a boosted model: raw prediction, derivatives, orders;
+MAPPED_BYTES = 16  # of these at a time, where they are in files
+MEMBER_SHARE = 0.7  # of the memory of a worker, for a member without files: beyond, Dask spills
+DEEPEST = 64  # levels that are taken into account
+WAITING = 12  # histograms beside those of leaves: of nodes that are expanded, and in messages
+CELL_BYTES = 16  # of a code in a histogram of a boosted model
 
 RESOLUTION = Resolution()
 ROWS_OF_INTERVAL = 1024  # of a column of many codes
@@ -104,6 +112,29 @@ def bytes_of_open_row(has_bags: bool, has_sets: bool) -> int:
     return ROW_BYTES + TIMES_BYTES * has_bags + KIND_BYTES * has_sets
 
 
+def room_of_member(limit: int | None) -> float:
+    """Bytes that a member may take beside its process; no limit, as for `check_partitions`."""
+    if not limit or limit <= PROCESS_BYTES:
+        return math.inf
+    return MEMBER_SHARE * limit - PROCESS_BYTES
+
+
+def bytes_of_boosting(
+    rules: Any, n_values: int, n_rows: int, n_codes: int, of_row: int = BOOSTED_BYTES
+) -> int:
+    """Bytes of a boosted model on a worker, beside its process, and the codes of its rows.
+
+    `rules` say how large trees are, as an estimator does. `n_values` are trees of an iteration,
+    `n_codes` those of all columns, and `of_row` are bytes of a row and a value.
+    """
+    deepest = DEEPEST if rules.max_depth is None else min(DEEPEST, int(rules.max_depth))
+    leaves = deepest  # that wait, where the last leaf is split first
+    if rules.max_leaf_nodes is not None:
+        leaves = min(int(rules.max_leaf_nodes), 2**deepest)
+    histograms = CELL_BYTES * n_codes * (WAITING + min(leaves, n_rows))
+    return n_rows + n_values * (of_row * n_rows + histograms)
+
+
 def trees_at_once(n_rows: float, n_drawn: int, room: float, row_bytes: int, n_threads: int) -> int:
     """Trees of a batch; rows are of a bag, columns of a node, `room` are bytes of all workers.
 
@@ -133,6 +164,9 @@ STRETCH_SHARE = 1 / 16  # of what a worker has free, for the samples of columns 
 SAMPLES_SHARE = 1 / 4  # and for the samples of all columns; beyond, fewer rows are looked at,
 FEWER = 1.25  # times the sample
 SAMPLED_BYTES = 8  # of a value of a sample
+
+# bytes that a worker needs at least: by the shape of a table, its codes, and its share of the rows
+Least = Callable[[tuple[int, int], int, float], int]
 
 logger = logging.getLogger(__name__)
 
@@ -166,6 +200,49 @@ def check_partitions(table: PartitionedTable, room: int | None) -> None:
         f"{format_bytes(PROCESS_BYTES)}. Make smaller partitions where X is made, or by {cut}, or "
         "start workers with a larger memory_limit."
     )
+
+
+def least_bytes(model: Any) -> Least:
+    """Bytes that a worker needs to grow a model, an estimator, from rows that are dealt out.
+
+    Codes and arrays of rows may be on its disk. Of trees in rounds, rows of a node are gathered by
+    one worker.
+    """
+
+    def of_trees(shape: tuple[int, int], n_codes: int, share: float) -> int:
+        return COPIES * gather_rows_of(shape[0]) * (shape[1] + BESIDE_CODES)
+
+    def of_boosting(shape: tuple[int, int], n_codes: int, share: float) -> int:
+        n_rows = math.ceil(share * shape[0])
+        return bytes_of_boosting(model, 1, n_rows, n_codes, MAPPED_BYTES)
+
+    return of_boosting if model._adds_steps else of_trees
+
+
+def check_growth(
+    least: Least,
+    shape: tuple[int, int],
+    n_codes: int | None,
+    workers: Mapping[str, tuple[int | None, int]],
+) -> None:
+    """Raise TableTooLargeError when workers cannot grow from a table that is dealt out to them.
+
+    `least` says what one needs. `n_codes` are those of all columns; None: nothing is known of
+    them. `workers` are bytes and threads of each.
+    """
+    n_threads = sum(threads for _, threads in workers.values())
+    for address, (limit, threads) in sorted(workers.items()):
+        needed = least(shape, n_codes or 2 * shape[1], threads / n_threads)
+        if limit is None or limit <= PROCESS_BYTES:  # as for `check_partitions`
+            continue
+        if needed > KILLED_SHARE * limit - PROCESS_BYTES:
+            raise TableTooLargeError(
+                f"The {len(workers)} workers of the Dask cluster are too small to grow from "
+                f"{shape[0]} x {shape[1]} cells: {address} needs {format_bytes(needed)} at least, "
+                f"beside the {format_bytes(PROCESS_BYTES)} of its process, even with all codes on "
+                f"its disk, and has {format_bytes(limit)} of memory. Start more workers, or "
+                "workers with a larger memory_limit; or fit on fewer rows."
+            )
 
 
 def too_small(client: Client, n_bytes: int) -> frozenset[str]:
@@ -205,14 +282,14 @@ def too_large_for_workers(n_bytes: int, limit: int) -> TableTooLargeError:
     )
 
 
-def check_least_room(collection: Any, n_rows: int) -> None:
-    """As `check_room`, before anything is read: each cell that is stored takes a byte at least."""
+def stored_cells(collection: Any, n_rows: int) -> int:
+    """Cells of a collection that are stored, as far as is known: each takes a byte at least."""
     types = getattr(collection, "dtypes", None)
     if types is None:
         n_dense = int(collection.shape[1]) * isinstance(collection._meta, np.ndarray)
     else:
         n_dense = sum(not hasattr(each, "fill_value") for each in types)
-    check_room(n_rows * n_dense, (n_rows, int(collection.shape[1])))
+    return n_rows * n_dense
 
 
 def check_room(n_bytes: int, shape: tuple[int, int]) -> None:

@@ -28,7 +28,6 @@ from __future__ import annotations
 import logging
 import pickle
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -67,12 +66,7 @@ from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, PartFac
 from dtrees.parallel.epochs import Epochs, slice_seconds
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.forest_members import (
-    ForestSoFar,
-    MemberOfForest,
-    PlaceOfBlock,
-    grow_as_member,
-)
+from dtrees.parallel.forest_members import ForestSoFar, MemberOfForest, grow_as_member
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.memory import (
     BESIDE_CODES,
@@ -83,7 +77,7 @@ from dtrees.parallel.memory import (
     resolution_of,
     trees_at_once,
 )
-from dtrees.parallel.placed_blocks import BLOCKS_PER_THREAD, PlacedBlocks, share_out
+from dtrees.parallel.placed_blocks import BLOCKS_PER_THREAD, PlacedBlocks
 from dtrees.parallel.replicated import SharedArrays
 from dtrees.parallel.tasks import Call, Tasks
 from dtrees.parallel.threads import LocalRunner
@@ -319,21 +313,12 @@ class BlocksOnWorkers(PlacedBlocks):
 
     def _begin(self) -> tuple[dict[str, list[Any]], Any]:
         """The blocks of each member, and what has grown so far, as it is sent."""
-        self.settle()
-        found: dict[str, list[Any]] = defaultdict(list)
-        holders = self._tasks.holders(self._kept.blocks)
-        of_blocks = share_out(self._kept.lengths, holders, self._tasks.answering())
-        there = zip(of_blocks, self._tasks.holders(self._rows), strict=True)
-        away = [(i, worker) for i, (worker, have_it) in enumerate(there) if worker not in have_it]
-        self._moved(self._rows, away)
-        for number, worker in enumerate(of_blocks):
-            codes, rows = self._kept.blocks[number].key, self._rows[number].key
-            found[worker].append(PlaceOfBlock(number, codes, rows))
+        places = self.settle()
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + BESIDE_CODES
         n_threads = max(self._tasks.workers().values())
-        rows_at_once = bytes_of_portion(len(found), n_threads, self._tasks.room()) // per_row
+        rows_at_once = bytes_of_portion(len(places), n_threads, self._tasks.room()) // per_row
         so_far = self._spec, self._packed, self._updates, frozenset(self._finished), rows_at_once
-        return dict(found), self._tasks.send("forest-so-far", SharedArrays(ForestSoFar(*so_far)))
+        return places, self._tasks.send("forest-so-far", SharedArrays(ForestSoFar(*so_far)))
 
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]

@@ -16,7 +16,9 @@ moved until all threads have about as many rows (`even_moves`).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,14 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.parallel.block_tasks import facts_of_codes, make_codes
 from dtrees.parallel.client import release
-from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions, KeptTable, PartFacts
+from dtrees.parallel.coded_partitions import (
+    PART_BYTES,
+    CodedPartitions,
+    KeptTable,
+    PartFacts,
+    cut_rows,
+)
+from dtrees.parallel.exchange import EpochEndedError
 from dtrees.parallel.memory import BLOCK_SHARE
 from dtrees.parallel.tasks import Call, LostResultsError, Tasks, identity
 
@@ -37,6 +46,31 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
 BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
 MOVES_AT_ONCE = 4  # of blocks, for each worker
+
+
+@dataclass(frozen=True)
+class PlaceOfBlock:
+    """A block among the results that a worker has, in its memory or on its disk."""
+
+    number: int
+    n_rows: int
+    codes: Any  # key
+    rows: Any  # key
+
+    def halves(self, worker: Any, once: bool = False) -> tuple[Any, Any]:
+        """The block; raises EpochEndedError where it has gone elsewhere.
+
+        What is read once, and on the disk, does not take the place of other results in memory.
+        """
+        data = worker.data
+        disk = getattr(data, "disk", {}) if once else {}
+        try:
+            codes, rows = (
+                disk[key] if key in disk else data[key] for key in (self.codes, self.rows)
+            )
+            return codes, rows
+        except KeyError as error:
+            raise EpochEndedError(f"A block has left {worker.address}.") from error
 
 
 class PlacedBlocks:
@@ -73,7 +107,8 @@ class PlacedBlocks:
             send, key = partial(self._tasks.send, "codes-of-block"), self._tasks.key
             tasks, facts = [], []
             lengths: list[int] = []
-            for coded, n_rows in self._parts.groups(self._rows_of_block()):
+            share = -(-self._parts.n_rows // len(self._threads()))  # of a worker
+            for coded, n_rows in self._parts.groups(self._rows_of_block(), share):
                 here = [each.nbytes for each in coded if isinstance(each, CodedMatrix)]
                 self._stats.counts["bytes_moved"] += sum(here)
                 parts = [send(each) if isinstance(each, CodedMatrix) else each for each in coded]
@@ -145,10 +180,11 @@ class PlacedBlocks:
             found += moved
         return found
 
-    def settle(self) -> None:
+    def settle(self) -> dict[str, list[PlaceOfBlock]]:
         """Wait until every block is on a worker that answers, which has about as many as others.
 
-        Raises LostResultsError where that is not so: they have to be made again.
+        Returns the blocks of each. Raises LostResultsError where that is not so: they have to be
+        made again.
         """
         halves = [*self._kept.blocks, *self._rows]
         self._tasks.wait(halves)
@@ -157,6 +193,16 @@ class PlacedBlocks:
         halves = [*self._kept.blocks, *self._rows]
         if hanging and any(hanging.issuperset(there) for there in self._tasks.holders(halves)):
             raise LostResultsError("Workers that hang have some of the rows.")
+        lengths, holders = self._kept.lengths, self._tasks.holders(self._kept.blocks)
+        workers = share_out(lengths, holders, self._threads())
+        there = zip(workers, self._tasks.holders(self._rows), strict=True)
+        away = [(i, worker) for i, (worker, have_it) in enumerate(there) if worker not in have_it]
+        self._moved(self._rows, away)
+        found: dict[str, list[PlaceOfBlock]] = defaultdict(list)
+        for number, worker in enumerate(workers):
+            keys = self._kept.blocks[number].key, self._rows[number].key
+            found[worker].append(PlaceOfBlock(number, lengths[number], *keys))
+        return dict(found)
 
     def _threads(self) -> dict[str, int]:
         """Threads of the workers that the blocks are to be on."""
@@ -173,10 +219,17 @@ class PlacedBlocks:
 
     def _rows_there(self, rows: slice, number: int = 0) -> list[Any]:
         """What belongs to the partitions of a block, as tasks; `number`: of several kinds."""
-        ends = np.cumsum(self._parts.lengths)
+        ends, found = np.cumsum(self._parts.lengths), []
         first, last = np.searchsorted(ends, (rows.start, rows.stop - 1), side="right")
-        first += number * len(ends)
-        return self._of_parts[first : last + 1 + number * len(ends)]
+        for k in range(first, last + 1):
+            length = self._parts.lengths[k]
+            begin = int(ends[k]) - length
+            some = slice(max(rows.start - begin, 0), min(rows.stop - begin, length))
+            part = self._of_parts[number * len(ends) + k]
+            if some.stop - some.start < length:
+                (part,) = self._tasks.submit([Call("cut-rows", cut_rows, (part, some))])
+            found.append(part)
+        return found
 
     def _sent_rows(self, values: Any, rows: slice) -> list[Any]:
         """What belongs to some rows, as tasks that hold a few megabytes each."""

@@ -351,8 +351,12 @@ class Tasks:
 
     def room(self) -> int | None:
         """Memory of the smallest worker that has a limit."""
+        return min((limit for limit, _ in self.machines().values() if limit), default=None)
+
+    def machines(self) -> dict[str, tuple[int | None, int]]:
+        """Bytes and threads of all workers, as `dtrees.parallel.client.machines`."""
         self.workers()
-        return min((limit for limit, _ in machines(self.client).values() if limit), default=None)
+        return machines(self.client)
 
     def _places(self, workers: Sequence[str] | None) -> dict[str, Any]:
         """What says that tasks go to these workers, if they can, and to none that is left out.

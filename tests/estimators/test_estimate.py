@@ -25,6 +25,7 @@ from dtrees.estimators import estimate
 from dtrees.exceptions import ClusterError, TableTooLargeError
 from dtrees.model_selection import GridSearchCV, cross_validate
 from dtrees.parallel.cost import CostModel
+from dtrees.parallel.memory import bytes_of_boosting
 from tests.parallel.clusters import connect, ours
 
 pd = pytest.importorskip("pandas")
@@ -171,7 +172,9 @@ class TestBoosting:
         assert (cost.regime, cost.rounds, cost.bytes_moved) == ("local", 0, 0)
         assert (cost.n_workers, cost.n_threads) == (1, 2)
         assert cost.code_bytes == X.size
-        assert cost.bytes_per_worker == X.size + 40 * 4000
+        growth = bytes_of_boosting(model, 1, 4000, 6 * 255)
+        assert cost.bytes_per_worker == X.size + 16 * 4000 + growth
+        assert growth > 25 * 4000 + 31 * 16 * 6 * 255  # histograms of leaves, too
         assert estimate_cost(model, X, n_classes=3).n_trees == 300
         assert estimate_cost(GradientBoostingRegressor(), X, n_classes=3).n_trees == 100
         assert estimate_cost(model, X, n_sets=11).n_trees == 1100

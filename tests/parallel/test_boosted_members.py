@@ -16,8 +16,10 @@ from distributed import Client
 
 from dtrees import GradientBoostingRegressor
 from dtrees.callbacks import Callback
+from dtrees.coding.mapped import empty_on_disk
 from dtrees.core.grow import boosting
 from dtrees.exceptions import WorkerLostError
+from dtrees.model_selection import cross_validate
 from dtrees.parallel import boosted_members, exchange, tasks
 from tests.core.grow.boosted_cases import Squares
 from tests.parallel.clusters import connect, digest, epochs_of, ours, paused
@@ -201,6 +203,68 @@ class TestScores:
         with pytest.raises(ValueError, match=r"scored by the loss only.*X_val"):
             fit(three, early_stopping=True, scoring="accuracy")
         assert ours(three) == []
+
+
+@pytest.fixture
+def no_room(monkeypatch):
+    """Arrays of members are in files; how often something was made there."""
+    made = []
+
+    def empty(*args, **how):
+        made.append(args)
+        return empty_on_disk(*args, **how)
+
+    monkeypatch.setattr(boosted_members, "room_of_member", lambda limit: 0)
+    monkeypatch.setattr(boosted_members, "empty_on_disk", empty)
+    return made
+
+
+class TestOnDisk:
+    """Where codes are more than memory, members have them in files; the model is the same."""
+
+    @pytest.mark.parametrize("layout", ["1", "7"])
+    @pytest.mark.parametrize("name", TARGETS)
+    def test_of_every_target(self, name, layout, three, no_room):
+        assert found(fit(three, name, layout)) == expected_of(name)
+        assert no_room
+        assert ours(three) == []
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"loss": "huber", "subsample": 0.6},
+            {"max_bins": None, "max_leaf_nodes": None, "max_depth": 3},
+            {"early_stopping": True, "n_iter_no_change": 1, "tol": 0.5},
+        ],
+        ids=["drawn", "many codes", "held out"],
+    )
+    def test_of_other_parameters(self, parameters, three, no_room, monkeypatch):
+        monkeypatch.setattr("dtrees.core.predict.binned.MAPPED_AT_ONCE", 7)
+        assert found(fit(three, "numbers", **parameters)) == expected_of("numbers", **parameters)
+        assert no_room
+
+    def test_of_folds(self, three, no_room):
+        model, y = model_of("numbers")
+        alone = cross_validate(model, X, y, cv=3)
+        with three.as_current(), dask.config.set({"dtrees.regime": "partitioned"}):
+            spread = cross_validate(model, da.from_array(X, chunks=(90, -1)), y, cv=3)
+        assert found(spread.final_estimator) == found(alone.final_estimator)
+        assert no_room
+
+    @pytest.mark.usefixtures("rounds_one_by_one", "no_room")
+    def test_an_epoch_begins_from_the_trees_so_far(self, three, monkeypatch):
+        monkeypatch.setattr(boosted_members, "WALK_ROWS", 13)
+
+        def end():
+            for name in epochs_of(three):
+                three.run(exchange.end_epoch, name)
+
+        fault = Fault(end, "rounds", 3)
+        with fault.set():
+            model = fit(three, "numbers", max_iter=9)
+        assert fault.has_happened
+        assert found(model) == expected_of("numbers", max_iter=9)
+        assert model.fit_report_["epochs"] > 1
 
 
 class Noted(Callback):

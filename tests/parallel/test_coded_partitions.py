@@ -77,11 +77,22 @@ def test_the_sample_tells_which_columns_are_sparse_once_they_are_known():
     assert learned.sample.storage.tolist() == [0, 0]
 
 
-@pytest.mark.parametrize(("n_rows", "expected"), [(1, [7] * 7 + [1]), (14, [14, 14, 14, 8])])
-def test_groups_lie_one_behind_the_other(n_rows, expected, parts):
-    groups = parts.groups(n_rows)
+@pytest.mark.parametrize(
+    ("n_rows", "longest", "expected"),
+    [
+        (1, None, [7] * 7 + [1]),
+        (14, None, [14, 14, 14, 8]),
+        (3, 7, [7] * 7 + [1]),
+        (3, 6, [2, 2, 3] * 7 + [1]),
+    ],
+)
+def test_groups_lie_one_behind_the_other(n_rows, longest, expected, parts):
+    """Partitions that are longer than a worker's share are split."""
+    groups = parts.groups(n_rows, longest)
     assert [length for _, length in groups] == expected
     assert [sum(part.n_rows for part in some) for some, _ in groups] == expected
+    found = np.concatenate([part.column(0) for some, _ in groups for part in some])
+    np.testing.assert_array_equal(found, table().column(0))
 
 
 def test_what_is_learned_does_not_depend_on_the_parts(parts):

@@ -11,7 +11,8 @@ from sklearn.base import clone
 from dtrees.parallel import exchange, forest_members, memory, partitioned
 from dtrees.parallel.boosted_members import MemberState
 from dtrees.parallel.exchange import EpochEndedError
-from dtrees.parallel.forest_members import MemberOfForest, PlaceOfBlock
+from dtrees.parallel.forest_members import MemberOfForest
+from dtrees.parallel.placed_blocks import PlaceOfBlock
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import connect
 from tests.parallel.faults import BOOSTED, FOREST, assert_nothing_is_left, expected, fitted
@@ -111,7 +112,7 @@ def test_a_block_that_has_gone_elsewhere():
         data, address = {"codes": None}, "here"
 
     with pytest.raises(EpochEndedError, match="has left here"):
-        PlaceOfBlock(0, "codes", "rows").block(Worker)
+        PlaceOfBlock(0, 9, "codes", "rows").halves(Worker)
 
 
 @pytest.fixture

@@ -7,13 +7,16 @@ from pathlib import Path
 from uuid import uuid4
 
 import dask
+import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client
 
-from dtrees import RandomForestClassifier
-from dtrees.parallel import memory, partitioned, placed_blocks
+from dtrees import GradientBoostingClassifier, RandomForestClassifier
+from dtrees.parallel import boosted_members, memory, partitioned, placed_blocks
 from dtrees.parallel.block_tasks import room_of_positions
+from dtrees.parallel.boosted_members import MemberState
+from dtrees.parallel.memory import BOOSTED_BYTES, MAPPED_BYTES, bytes_of_boosting
 from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect
@@ -167,4 +170,48 @@ def test_files_are_read_as_often_as_is_said(model, small, tmp_path):
         for number in range(N_FILES)
         for some, times in columns.items()
     }
+    assert_nothing_is_left(small)
+
+
+def bytes_now(name):
+    """What the system says of the memory of this process: VmRSS, or VmHWM, the most of it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+
+def note_peak(is_on_disk):
+    """On a worker: note what members of boosting take from their beginning on, at most."""
+    plain = getattr(boosted_members, "plain", None) or MemberState.begin_all.__func__
+
+    def begin_all(cls, *arguments):
+        Path("/proc/self/clear_refs").write_text("5")  # the most so far is what there is
+        boosted_members.before = bytes_now("VmRSS")
+        return plain(cls, *arguments)
+
+    boosted_members.plain, MemberState.begin_all = plain, classmethod(begin_all)
+    boosted_members.room_of_member = lambda limit: 0 if is_on_disk else 2**40
+
+
+def noted_peak():
+    return bytes_now("VmHWM") - boosted_members.before
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="nobody says what it is")
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_buffers_of_boosting_are_counted(is_on_disk, small):
+    """Estimates are good for a factor of two, of which a third is what reading leaves."""
+    n_rows, n_columns, of_row = 2_400_000, 4, MAPPED_BYTES if is_on_disk else BOOSTED_BYTES
+    X = da.random.default_rng(0).normal(size=(n_rows, n_columns), chunks=(100_000, n_columns))
+    model = GradientBoostingClassifier(
+        max_iter=2, early_stopping=False, regime="partitioned", max_bins=255
+    )
+    small.run(note_peak, is_on_disk)
+    with on(small):
+        model.fit(X, (X[:, 0] * X[:, 1] > 0).astype("int8"))
+    assert model.fit_report_["lost_workers"] == 0
+    expected = bytes_of_boosting(model, 1, n_rows // 2, n_columns * 255, of_row)
+    expected += 0 if is_on_disk else n_rows // 2 * n_columns
+    for found in small.run(noted_peak).values():
+        assert expected / 2 < found < 2 * expected
     assert_nothing_is_left(small)

@@ -9,14 +9,22 @@ import scipy.sparse as sp
 from distributed import Client
 from hypothesis import given as any_of
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import dtrees
-from dtrees import DecisionTreeClassifier, RandomForestRegressor
+from dtrees import DecisionTreeClassifier, GradientBoostingRegressor, RandomForestRegressor
+from dtrees.exceptions import TableTooLargeError
 from dtrees.model_selection import GridSearchCV, cross_validate
 from dtrees.parallel import memory
 from dtrees.parallel.block_tasks import room_of_positions
 from dtrees.parallel.cost import CostModel, GrowthSize
-from dtrees.parallel.memory import PROCESS_BYTES, check_partitions, check_room
+from dtrees.parallel.memory import (
+    PROCESS_BYTES,
+    check_growth,
+    check_partitions,
+    check_room,
+    least_bytes,
+)
 from dtrees.parallel.partitions import PartitionedTable, admitted
 from tests.parallel.clusters import connect, ours
 
@@ -71,6 +79,63 @@ class TestOnACluster:
         assert 10_000 < n_rows < 1_000_000
         (parts,) = admitted(X.rechunk({0: n_rows}), {})
         check_partitions(parts, 400 * MB)
+
+
+class TestGrowth:
+    """Rows that are dealt out to workers have to fit them, which is known before they are read."""
+
+    BOOSTING = GradientBoostingRegressor(max_leaf_nodes=7, max_bins=32)
+
+    @pytest.mark.parametrize("is_lazy", [False, True])
+    def test_nothing_is_computed(self, is_lazy, small, monkeypatch):
+        """Neither of X nor of y; `estimate_cost` says the same."""
+        monkeypatch.setattr("dtrees.parallel.row_columns.FEW_ROWS", 0)
+        n_rows, chunks = 11_000_000, 100_000
+        X = da.zeros((n_rows, 8), chunks=(chunks, 8))
+        X = X.map_blocks(never, dtype=float, meta=np.empty((0, 0)))
+        y = da.zeros(n_rows, chunks=chunks).map_blocks(never, dtype=float, meta=np.empty(0))
+        y = y if is_lazy else np.zeros(n_rows)
+        model = clone(self.BOOSTING).set_params(regime="partitioned")
+        said = []
+        for call in (model.fit, lambda X, y: dtrees.estimate_cost(model, X)):
+            with pytest.raises(
+                TableTooLargeError, match=r"1 workers .* 11000000 x 8 cells"
+            ) as told:
+                call(X, y)
+            said.append(str(told.value))
+        assert said[0] == said[1]
+        assert "Start more workers" in said[0]
+        assert ours(small) == []
+
+    def test_of_codes_that_turn_out_to_be_many(self, small, monkeypatch):
+        """Histograms are what does not fit; codes are not made."""
+        rows = "dtrees.parallel.encoding.Coding.encode"
+        monkeypatch.setattr(rows, lambda *_: pytest.fail("coded"))
+        X = da.random.default_rng(0).normal(size=(3_000, 2_000), chunks=(1_000, 2_000))
+        model = GradientBoostingRegressor(max_bins=255, regime="partitioned")
+        with pytest.raises(TableTooLargeError, match="1 workers"):
+            model.fit(X, np.arange(3_000.0))
+        assert ours(small) == []
+
+    @any_of(st.integers(1, 64), st.sampled_from([None, 7, 31]), st.integers(1, 500))
+    def test_the_least_number_of_workers(self, n_threads, leaves, n_columns):
+        """As many as the message asks for are enough, and one less is not."""
+        least = least_bytes(clone(self.BOOSTING).set_params(max_leaf_nodes=leaves))
+        shape = 10**8, n_columns
+
+        def fits(n):
+            workers = {f"w{i}": (400 * MB, n_threads) for i in range(n)}
+            try:
+                check_growth(least, shape, None, workers)
+            except TableTooLargeError:
+                return False
+            return True
+
+        n = next(n for n in range(1, 99) if fits(n))
+        assert not fits(n - 1) or n == 1
+        assert fits(n + 1)
+        check_growth(least, shape, None, {"no limit": (None, 1), "none": (PROCESS_BYTES, 1)})
+        check_growth(least_bytes(TREE), shape, None, {"a": (400 * MB, 1)})  # in rounds
 
 
 @pytest.mark.parametrize(

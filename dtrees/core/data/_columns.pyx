@@ -14,9 +14,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from dtrees.core.data._memory cimport let_go_of_pages
 from dtrees.core.data._structs cimport NO_RANK
 
 from dtrees._forks import lock_of_process
+from dtrees.coding.mapped import is_mapped
 
 cdef enum:
     SAMPLE = 1024           # rows that are asked for a common code
@@ -101,6 +103,7 @@ cdef class Columns:
         cdef const int64_t[::1] indptr = np.ascontiguousarray(coded.sparse_indptr, dtype=np.int64)
         cdef const uint32_t[::1] fill = np.ascontiguousarray(coded.fill_code, dtype=np.uint32)
         cdef list alive = []
+        cdef bint in_file = is_mapped(coded.u8)
         cdef const uint8_t* u8 = <const uint8_t*>pointer(alive, coded.u8, np.uint8)
         cdef const uint16_t* u16 = <const uint16_t*>pointer(alive, coded.u16, np.uint16)
         cdef const uint32_t* u32 = <const uint32_t*>pointer(alive, coded.u32, np.uint32)
@@ -140,6 +143,8 @@ cdef class Columns:
                 column.fill = fill[slot[j]]
             if storage[j] == STORED_U8:
                 column.common = common_code(column, n_rows)
+                if in_file:
+                    let_go_of_pages(column.codes, n_rows)
 
     cdef RowLists row_lists(self, coded):
         """The sparse columns by row, made when they are first asked for. O(stored cells)."""

@@ -4,6 +4,7 @@ from libc.string cimport memcpy
 
 cdef extern from "data/memory.h" nogil:
     void advise_large(void*, size_t)
+    void let_go_of_pages(const void*, size_t)
     void* resize_pages(void*, size_t, size_t)
     void free_pages(void*, size_t)
 

@@ -28,6 +28,18 @@ static inline void advise_large(void *array, size_t n_bytes) {
 #endif
 }
 
+/* Let pages of a file that is mapped and shared count no more as memory of the process. The system
+   keeps them as long as there is room. Of other memory the contents would be lost. */
+static inline void let_go_of_pages(const void *array, size_t n_bytes) {
+#ifdef MADV_DONTNEED
+    size_t beyond = (uintptr_t)array % (size_t)sysconf(_SC_PAGESIZE);
+    madvise((char *)array - beyond, n_bytes + beyond, MADV_DONTNEED);
+#else
+    (void)array;
+    (void)n_bytes;
+#endif
+}
+
 /* Pages of the system: memory that is there when it is written for the first time.
 
    Room for twice as many records as there are costs nothing in pages, they grow without a copy, and

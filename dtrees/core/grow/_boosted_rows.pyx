@@ -88,6 +88,8 @@ cdef class RowDerivatives:
         Whether weights are small whole numbers, so that a row of weight two is two rows.
     chosen : uint32 (n_chosen,) or None, default=None
         The rows of the fit, ascending; of others nothing is derived. None: all of them.
+    empty : callable, default=numpy.empty
+        Makes arrays of all rows.
 
     Attributes
     ----------
@@ -100,7 +102,7 @@ cdef class RowDerivatives:
     """
 
     def __cinit__(self, loss, initial, y, weight, Team team not None,
-                  bint are_counts=True, chosen=None):
+                  bint are_counts=True, chosen=None, empty=np.empty):
         cdef const double[::1] of_y
         cdef const uint8_t[::1] of_classes
         cdef const double[::1] of_weight
@@ -113,8 +115,9 @@ cdef class RowDerivatives:
         self.n_rows = len(y)
         self.n_values = len(initial)
         self.y, self.weight, self.chosen = y, weight, chosen
-        self.raw = np.repeat(np.asarray(initial, dtype=np.float64)[:, None], self.n_rows, axis=1)
-        self.packed = np.empty((self.n_values, self.n_rows), dtype=np.uint64)
+        self.raw = empty((self.n_values, self.n_rows), dtype=np.float64)
+        self.raw[:] = np.asarray(initial)[:, None]
+        self.packed = empty((self.n_values, self.n_rows), dtype=np.uint64)
         of_raw, of_packed = self.raw, self.packed
         self.rows.kind = loss.kind
         self.rows.level = loss.level or loss.power or 0.0

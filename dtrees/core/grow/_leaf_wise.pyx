@@ -159,6 +159,7 @@ cdef class LeafWiseGrower:
     cdef RowSquares squares             # or None: many categories pay nothing
     cdef uint32_t[::1] rows
     cdef uint32_t[::1] scratch
+    cdef readonly list arrays           # these two
     cdef readonly object n_searched     # sparse columns of nodes, by block: int64
     cdef RowDraws row_draws             # or None: all of them
     cdef int64_t n_parts                # of the columns; 0: all rows are here
@@ -192,8 +193,8 @@ cdef class LeafWiseGrower:
         self.open_leaves.by_gain = rules.max_leaf_nodes is not None
         self.alive = bind_rules(&self.params, blocks, rules, shift)
         self.draws = ColumnDraws(blocks.bound.n_columns, rules.max_features, rules.columns_by_tree)
-        self.rows = np.empty(self.n_rows + 1, dtype=np.uint32)
-        self.scratch = np.empty(self.n_rows + 1, dtype=np.uint32)
+        self.arrays = [blocks.empty(self.n_rows + 1, dtype=np.uint32) for _ in range(2)]
+        self.rows, self.scratch = self.arrays
         self.store = boosted_store()
         self.store.store.params = &self.params
         bind_blocks(&self.store, blocks)

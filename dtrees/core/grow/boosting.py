@@ -62,6 +62,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.mapped import let_go
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.grow._boosted_rows import RowDerivatives, RowDraws, RowSquares
 from dtrees.core.grow._leaf_wise import (
@@ -265,7 +266,14 @@ class Booster:
         self._are_counts = are_counts
         self._largest_weight = PLAIN_WEIGHT if are_counts else heaviest
         self._derivatives = RowDerivatives(
-            growing.loss, growing.initial, rows.y, weight, team, are_counts, rows.chosen
+            growing.loss,
+            growing.initial,
+            rows.y,
+            weight,
+            team,
+            are_counts,
+            rows.chosen,
+            blocks.empty,
         )
         self._measured = self._derivatives.largest
         self.raw: np.ndarray = self._derivatives.raw
@@ -299,6 +307,7 @@ class Booster:
             self._draws.draw(growing.seed, self._number, growing.subsample, self.members)
         self._number += 1
         sums, gradient_exponent, hessian_exponent = self._derive()
+        self.let_go()
         units = 2.0**-hessian_exponent, 2.0**-gradient_exponent
         shift = gradient_exponent - hessian_exponent
 
@@ -324,12 +333,21 @@ class Booster:
             drawn = self._drawn_of_all()
             for k, grower in enumerate(self._growers):
                 grower.begin(*of_tree(k), drawn[k], self._n_rows)
-            self._counts = grow_with_others(self._growers, self.members, self._team, self._counts)
+            about = self._growers, self.members, self._team, self._counts, self.let_go
+            self._counts = grow_with_others(*about)
+            self.let_go()
             weights = self._weights_of_leaves(self._growers)
             for k, grower in enumerate(self._growers):
                 unit = self._add_steps(grower, k, shift, weights[k])
                 self._records[k].append(grower, unit)
         self._n_trees += len(sums)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Let go of the pages of arrays that are in files (`dtrees.coding.mapped`)."""
+        own = self._derivatives.raw, self._derivatives.packed, self.rows.y, self.rows.weight
+        for array in (*own, *(each for grower in self._growers for each in grower.arrays)):
+            let_go(array)
 
     def _drawn_of_all(self) -> list[list[int] | None]:
         """What `sums_of_drawn` says of each value, over all members."""
@@ -491,13 +509,18 @@ class Booster:
 
 
 def grow_with_others(
-    growers: Sequence[LeafWiseGrower], members: Members, team: Team, room: np.ndarray
+    growers: Sequence[LeafWiseGrower],
+    members: Members,
+    team: Team,
+    room: np.ndarray,
+    let_go: Callable[[], None],
 ) -> np.ndarray:
     """Grow the trees that growers have begun, with members who have other rows.
 
     All trees take part in each round: what is counted of their nodes is in the same message, and so
     are the splits that are found. Growers have the same columns; their rows may be different ones.
-    `room`, int64 (n,), is used for messages, and returned, or a longer one.
+    `room`, int64 (n,), is used for messages, and returned, or a longer one. `let_go` is called once
+    the rows of a round are partitioned, and once they are counted.
     """
 
     def each(method: Callable[..., T], *arguments: Sequence[object]) -> list[T]:
@@ -508,12 +531,14 @@ def grow_with_others(
     n, ends = len(growers), growers[0].ends_of_parts
     is_whole = len(ends) == 1
     while sum(n_nodes := each(LeafWiseGrower.expand)) > 0:
+        let_go()
         last = np.cumsum(n_nodes)
         first, total = last - n_nodes, int(last[-1])
         if len(room) < total * ends[-1]:
             room = np.empty(total * ends[-1], dtype=np.int64)
         counts = room[: total * ends[-1]]
         each(LeafWiseGrower.put_counts, [counts] * n, first, [total] * n)
+        let_go()
         if is_whole:
             members.sum(sums := counts)
         else:

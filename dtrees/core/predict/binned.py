@@ -28,6 +28,7 @@ from dtrees.core.predict.packed_forest import PackedForest, SparseReader, pack_t
 from dtrees.typing import Runner
 
 TREES_AT_ONCE = 32  # whose leaves are held
+MAPPED_AT_ONCE = 2**16  # rows that walk, where codes are in files
 
 Asked = tuple[Sequence[Tree], np.ndarray]  # trees of a model, and numbers of rows
 
@@ -123,7 +124,15 @@ class CodedRows(LeafLookup):
         found = self._sparse_leaves(trees, rows) if self._is_sparse and len(rows) else None
         if found is None:
             found = np.empty((len(trees), len(rows)), dtype=np.int32)
-            find_leaves(trees, self._coded, rows, found)
+            if not self._coded.is_mapped:
+                find_leaves(trees, self._coded, rows, found)
+                return found
+            for start in range(0, len(rows), MAPPED_AT_ONCE):
+                some = slice(start, start + MAPPED_AT_ONCE)
+                own = np.empty((len(trees), len(rows[some])), dtype=np.int32)
+                find_leaves(trees, self._coded, rows[some], own)
+                found[:, some] = own
+                self._coded.let_go()
         return found
 
     def _sparse_leaves(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray | None:

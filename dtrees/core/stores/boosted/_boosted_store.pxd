@@ -37,6 +37,7 @@ cdef struct BoostedStore:
     const int64_t* cell_of_column
     const uint8_t* is_bundled   # by column
     const StridedCodes* places  # by column
+    int64_t mapped_rows         # of columns in files; 0: they are in memory
     uint64_t* derivatives       # by row
     uint32_t* rows              # leaf after leaf, ascending in each
     uint32_t* scratch           # as many

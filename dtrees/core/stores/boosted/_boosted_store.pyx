@@ -66,8 +66,8 @@ from dtrees.core.stores._partition cimport Route, goes_left, route_of
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.boosted._column_blocks cimport (
     CELL, ColumnBlock, ColumnBlocks, RowsOfNode, StoredSums, StridedCodes, complete_bundled,
-    complete_column, count_block, count_by_column, count_by_row, is_out, sum_by_row,
-    take_off_stored
+    complete_column, count_block, count_by_column, count_by_row, is_out, let_go_of_column,
+    sum_by_row, take_off_stored
 )
 
 cdef extern from "stores/partition.h" nogil:
@@ -99,6 +99,7 @@ cdef void bind_blocks(BoostedStore* s, ColumnBlocks blocks) noexcept:
     s.cell_of_column = blocks.cell_of_column
     s.is_bundled = blocks.is_bundled
     s.places = blocks.places
+    s.mapped_rows = blocks.mapped_rows
     s.n_sums = blocks.n_laid_out if blocks.bound.has_sparse else 0
     s.order = blocks.order
 
@@ -657,13 +658,18 @@ cdef int64_t partition_rows(const BoostedStore* s, int32_t j, const Route* route
                             int64_t n) noexcept nogil:
     """By a column, stably, in place; returns how many go left. O(n)."""
     cdef const Column* column = s.store.params.columns + j
+    cdef int64_t left
     if column.storage == STORED_U8:
-        return partition_narrow(column, s.places + j, route, rows, n, s.scratch)
-    if column.storage == STORED_U16:
-        return partition_in(column, NULL, NULL, route, STORED_U16, rows, n, s.scratch)
-    if column.storage == STORED_U32:
-        return partition_in(column, NULL, NULL, route, STORED_U32, rows, n, s.scratch)
-    return partition_in(column, NULL, NULL, route, STORED_SPARSE, rows, n, s.scratch)
+        left = partition_narrow(column, s.places + j, route, rows, n, s.scratch)
+    elif column.storage == STORED_U16:
+        left = partition_in(column, NULL, NULL, route, STORED_U16, rows, n, s.scratch)
+    elif column.storage == STORED_U32:
+        left = partition_in(column, NULL, NULL, route, STORED_U32, rows, n, s.scratch)
+    else:
+        return partition_in(column, NULL, NULL, route, STORED_SPARSE, rows, n, s.scratch)
+    if s.mapped_rows > 0:
+        let_go_of_column(column, s.mapped_rows)
+    return left
 
 
 cdef void sum_left(const BoostedStore* s, const OpenNode* node, int32_t j, const Route* route,

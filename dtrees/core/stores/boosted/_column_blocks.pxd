@@ -43,6 +43,7 @@ cdef struct ColumnBlock:
     int n_bytes             # of a row: a column each, or a bundle of several
     const Byte* bytes
     const uint8_t* codes    # (n_rows, n_bytes)
+    int64_t mapped_rows     # of codes in a file, whose pages are let go of; 0: they are in memory
     int64_t first_cell      # in a histogram of all columns
     int64_t n_cells
     const int32_t* column   # (n_columns,)
@@ -61,7 +62,8 @@ cdef class ColumnBlocks:
     cdef readonly int64_t n_blocks
     cdef readonly int64_t n_cells       # of a histogram of all columns
     cdef int64_t n_bytes                # of a row, in all narrow blocks
-    cdef uint8_t* copied                # these blocks, one behind the other, if they are no one's
+    cdef int64_t mapped_rows            # of columns in files; 0: they are in memory
+    cdef readonly object empty          # makes arrays, which may be in files
     cdef ColumnBlock* blocks
     cdef const Column* columns
     cdef Columns bound
@@ -80,7 +82,7 @@ cdef class ColumnBlocks:
     cdef void _append_byte(self, ColumnBlock* block, list columns)
     cdef void _append(self, ColumnBlock* block, int64_t j) noexcept
     cdef _lay_out_sparse(self, columns)
-    cdef _copy_codes(self)
+    cdef _copy_codes(self, uint8_t[::1] room, bint in_file)
     cdef _take_codes(self, uint8_t[::1] taken)
     cdef void _place_columns(self, const ColumnBlock* block) noexcept
 
@@ -100,6 +102,9 @@ cdef void take_off_stored(const SparseCells* stored, const RowsOfNode* node,
                           const StoredSums* sums, int64_t* histogram) noexcept nogil
 cdef void complete_column(const Column* column, const StoredSums* sums, const Totals* totals,
                           int shift, int64_t* cells) noexcept nogil
+
+
+cdef void let_go_of_column(const Column* column, int64_t n_rows) noexcept nogil
 
 
 cdef inline bint is_out(const StoredSums* sums) noexcept nogil:

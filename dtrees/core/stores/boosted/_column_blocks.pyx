@@ -52,7 +52,9 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from dtrees.coding.mapped import is_mapped
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U16, STORED_U8, columns_of
+from dtrees.core.data._memory cimport let_go_of_pages
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport NO_RANK, Totals
 
@@ -67,6 +69,7 @@ cdef enum:
     MOST_COLUMNS = 0xFFFF       # of a sparse block
     MOST_CELLS = 256        # of a bundle, numbered by a byte
     MOST_OPEN = 32          # bundles that a column is tried with
+    MAPPED_ROWS = 1 << 17   # of a block in a file, that are mapped at a time
 
 
 cdef class ColumnBlocks:
@@ -86,6 +89,9 @@ cdef class ColumnBlocks:
     is_part : bool, default=False
         Whether other members have other rows of the table. Then histograms have the same cells
         whatever the rows are: no column is left out, or bundled with others.
+    empty : callable, default=numpy.empty
+        Makes the array for blocks that are copied, and those of who grows from them. It may be a
+        `numpy.memmap`, and so may columns: of these few pages are mapped at a time.
 
     Attributes
     ----------
@@ -96,6 +102,7 @@ cdef class ColumnBlocks:
         Columns that are not left out.
     n_bundled : int
         Columns that are bundled with others.
+    empty : callable
 
     Notes
     -----
@@ -104,7 +111,8 @@ cdef class ColumnBlocks:
     """
 
     def __cinit__(self, coded, int64_t min_rows=1, int64_t n_threads=1, bint takes_codes=False,
-                  bint is_part=False):
+                  bint is_part=False, empty=np.empty):
+        cdef int64_t b
         self.bound = columns_of(coded)
         self.columns = self.bound.columns
         self.n_rows = coded.n_rows
@@ -120,15 +128,22 @@ cdef class ColumnBlocks:
                 or self.places == NULL):
             raise MemoryError
         self.kept = []
+        self.empty = empty
         self._lay_out(coded, 0 if is_part else min_rows, n_threads, is_part)
         taken = coded.give_up_narrow() if takes_codes and self.n_bytes > 0 else None
+        dense = [own for own in (coded.u8, coded.u16, coded.u32) if own.size > 0]
+        if dense and all(map(is_mapped, dense)):
+            self.mapped_rows = self.n_rows
+        for b in range(self.n_blocks):
+            if not self.blocks[b].is_sparse:
+                self.blocks[b].mapped_rows = self.mapped_rows
         if taken is None:
-            self._copy_codes()
+            room = empty(self.n_rows * self.n_bytes + 1, dtype=np.uint8)
+            self._copy_codes(room, is_mapped(room))
         else:
             self._take_codes(taken)
 
     def __dealloc__(self):
-        PyMem_RawFree(self.copied)
         PyMem_RawFree(self.blocks)
         PyMem_RawFree(self.cell_of_column)
         PyMem_RawFree(self.order)
@@ -217,20 +232,24 @@ cdef class ColumnBlocks:
             self.kept += stored_by_row(self.columns, block.column, block.n_columns, block.cell,
                                        self.n_rows, &block.stored)
 
-    cdef _copy_codes(self):
+    cdef _copy_codes(self, uint8_t[::1] room, bint in_file):
         """Make the blocks; the columns stay, and are what rows are partitioned by."""
-        cdef int64_t b, j
-        self.copied = <uint8_t*>PyMem_RawMalloc(self.n_rows * self.n_bytes + 1)
-        if self.copied == NULL:
-            raise MemoryError
-        cdef uint8_t* codes = self.copied
+        cdef int64_t b, j, n
+        cdef uint8_t* codes = &room[0]
+        self.kept.append(room)
         for b in range(self.n_blocks):
             if self.blocks[b].is_narrow:
                 self.blocks[b].codes = codes
+                self.blocks[b].mapped_rows = self.n_rows if in_file else 0
+                n = self.n_rows * self.blocks[b].n_bytes
                 with nogil:
                     copy_block(self.blocks + b, self.columns, self.cell_of_column, self.n_rows,
                                codes)
-                codes += self.n_rows * self.blocks[b].n_bytes
+                    if in_file:
+                        let_go_of_pages(codes, n)
+                    for j in range(self.blocks[b].n_columns if self.mapped_rows > 0 else 0):
+                        let_go_of_column(self.columns + self.blocks[b].column[j], self.n_rows)
+                codes += n
         for j in range(self.bound.n_columns):
             if self.columns[j].storage == STORED_U8:
                 self.places[j] = StridedCodes(<const uint8_t*>self.columns[j].codes, 1, 0)
@@ -570,6 +589,45 @@ cdef void count_wide(const Column* column, const uint32_t* rows, int64_t n,
                   second_of(derivatives[row]))
 
 
+cdef void let_go_of_column(const Column* column, int64_t n_rows) noexcept nogil:
+    """Let go of the pages of a dense column of a mapped file."""
+    let_go_of_pages(column.codes, n_rows << column.storage)
+
+
+cdef int64_t first_from(const uint32_t* rows, int64_t begin, int64_t end,
+                        int64_t row) noexcept nogil:
+    """Place of the first of some rows, which ascend, that is this one or comes behind it."""
+    cdef int64_t middle
+    if rows == NULL:
+        return min(row, end)
+    while begin < end:
+        middle = (begin + end) // 2
+        if rows[middle] < row:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+cdef void count_mapped(const ColumnBlock* block, const uint32_t* rows, int64_t n,
+                       const uint64_t* derivatives, uint64_t one, int64_t** cells) noexcept nogil:
+    """Count a block of bytes in a file, some rows after the others."""
+    cdef int64_t width = block.n_bytes
+    cdef int64_t begin = 0
+    cdef int64_t end, row
+    while begin < n:
+        row = (begin if rows == NULL else <int64_t>rows[begin]) // MAPPED_ROWS * MAPPED_ROWS
+        end = first_from(rows, begin, n, row + MAPPED_ROWS)
+        if rows == NULL:
+            count_rows(width, NULL, end - begin, block.codes + begin * width, derivatives + begin,
+                       one, cells)
+        else:
+            count_rows(width, rows + begin, end - begin, block.codes, derivatives, one, cells)
+        let_go_of_pages(block.codes + row * width,
+                        (min(row + MAPPED_ROWS, block.mapped_rows) - row) * width)
+        begin = end
+
+
 cdef void count_block(const ColumnBlock* block, const Column* columns, const uint32_t* rows,
                       int64_t n, const uint64_t* derivatives, int shift,
                       int64_t* histogram) noexcept nogil:
@@ -585,8 +643,12 @@ cdef void count_block(const ColumnBlock* block, const Column* columns, const uin
         return
     for j in range(block.n_bytes):
         cells[j] = histogram + CELL * block.bytes[j].first_cell
-    if block.is_narrow:
+    if block.is_narrow and block.mapped_rows > 0:
+        count_mapped(block, rows, n, derivatives, <uint64_t>1 << shift, cells)
+    elif block.is_narrow:
         count_rows(block.n_bytes, rows, n, block.codes, derivatives, <uint64_t>1 << shift, cells)
     else:
         count_wide(columns + block.column[0], rows, n, derivatives, shift,
                    histogram + CELL * block.first_cell)
+        if block.mapped_rows > 0:
+            let_go_of_column(columns + block.column[0], block.mapped_rows)

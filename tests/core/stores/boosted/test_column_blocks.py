@@ -1,5 +1,8 @@
 """Codes by row, in blocks of columns."""
 
+from functools import partial
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,12 +10,14 @@ from hypothesis import strategies as st
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.mapped import empty_on_disk, is_mapped
 from dtrees.core._testing import histogram_of
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from tests.coding.examples import coded_columns
 from tests.core.grow.boosted_cases import table_of
 from tests.oracle.boosting import Rules, boost
 
+MAPPED_ROWS = 2**17  # as in _column_blocks.pyx
 RNG = np.random.default_rng(0)
 
 
@@ -190,3 +195,21 @@ def test_the_slow_model(seed, is_classes, min_rows, l2):
     assert found == [sorted(each) for each in used]
     predicted = model._predictor().raw(model._predictor().check(table_of(columns)))[:, 0]
     np.testing.assert_allclose(predicted, raw, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_codes", [[255] * 11 + [300], [3] * 3])
+def test_blocks_in_files(n_codes, tmp_path):
+    """Rows of stretches, and of ends of them, are counted as in memory; their pages are let go."""
+    n_rows = 2 * MAPPED_ROWS + 5
+    _, coded = coded_of(n_codes, n_rows)
+    empty = partial(empty_on_disk, folder=tmp_path)
+    mapped = CodedMatrix.stack([coded], empty=empty)
+    assert mapped.is_mapped
+    blocks = [ColumnBlocks(mapped, is_part=True, empty=empty), ColumnBlocks(coded, is_part=True)]
+    assert is_mapped(blocks[0].empty(1))
+    derivatives = RNG.integers(0, 2**63, n_rows).astype(np.uint64)
+    few = np.sort(RNG.choice(n_rows, 99, replace=False)).astype(np.uint32)
+    ends = np.array([0, MAPPED_ROWS - 1, MAPPED_ROWS, n_rows - 1], dtype=np.uint32)
+    for rows, j in product((None, few, ends, ends[-1:], ends[:0]), (0, len(n_codes) - 1)):
+        found, expected = (histogram_of(each, j, rows, derivatives) for each in blocks)
+        np.testing.assert_array_equal(found, expected)
