@@ -8,7 +8,7 @@ import random
 import signal
 import sys
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 
 import dask
@@ -29,8 +29,8 @@ from tests.parallel.faults import (
     fitted,
     pids,
 )
-from tests.parallel.test_collections import LAYOUTS, hash_of, in_memory, on
-from tests.parallel.test_collections import fitted as fitted_case
+from tests.parallel.test_collections import BOOSTED_FOLDS, LAYOUTS, hash_of, in_memory, on
+from tests.parallel.test_collections import fit as fit_case
 
 pytestmark = [
     pytest.mark.chaos,
@@ -40,9 +40,10 @@ pytestmark = [
 
 
 SOME = ("tree", "tree of numbers", "forest", "weights", "cuts")
-SOME += ("sparse", "sparse-exact", "mixed", "mixed-exact")
+SOME += ("sparse", "sparse-exact", "sparse cuts", "mixed", "mixed-exact")
+SOME += BOOSTED_FOLDS
+SOME += tuple(f"folds of {case}" for case in SOME)
 SOME += ("reweighted", "reweighted, mixed", "reweighted, sparse", "reweighted bags")
-SOME += ("boosted", "boosted medians", "boosted and stopped", "boosted, sparse")
 
 
 @pytest.fixture(scope="module")
@@ -51,19 +52,50 @@ def forest():
     return expected()
 
 
-@pytest.fixture(scope="module", params=[1, 8], ids="{} workers".format)
+@pytest.fixture(scope="module", params=[1, 2, 4, 8, 16], ids="{}workers".format)
 def cluster(request):
-    """A client of so many workers, which are in this process."""
-    with connect(request.param, 1, False) as cluster, Client(cluster) as client:
+    """A client of so many workers, processes of one thread."""
+    with connect(request.param, 1, True) as cluster, Client(cluster) as client:
         yield client
 
 
-@pytest.mark.parametrize("case", [*SOME, *(f"folds of {case}" for case in ("forest", "mixed"))])
-@pytest.mark.parametrize("regime", ["replicated", "partitioned"])
-def test_clusters(case, regime, cluster):
-    with on(cluster), dask.config.set({**ROUNDS, "dtrees.regime": regime}):
-        found = {layout: fitted_case(case, layout) for layout in [None, *LAYOUTS]}
-    assert found == dict.fromkeys([None, *LAYOUTS], in_memory(case))
+@contextmanager
+def relayed(client):
+    """Members get no connection to each other; Dask's own transfers do."""
+
+    def close():
+        from dtrees.parallel.exchange import Exchange
+
+        async def no_connection(exchange, address):
+            exchange._box.comms[address] = None
+
+        Exchange._open, Exchange._comm_to = Exchange._comm_to, no_connection
+
+    def reopen():
+        from dtrees.parallel.exchange import Exchange
+
+        Exchange._comm_to = Exchange._open
+
+    client.run(close)
+    try:
+        yield
+    finally:
+        client.run(reopen)
+
+
+@pytest.mark.parametrize("case", SOME)
+@pytest.mark.parametrize("way", ["replicated", "between workers", "relayed"])
+def test_clusters(case, way, cluster):
+    regime = "replicated" if way == "replicated" else "partitioned"
+    layouts = [None, *LAYOUTS] if way == "between workers" else ["7", "64"]
+    ports = relayed(cluster) if way == "relayed" else nullcontext()
+    with on(cluster), ports, dask.config.set({**ROUNDS, "dtrees.regime": regime}):
+        models = {layout: fit_case(case, layout) for layout in layouts}
+    found = {layout: hash_of(model) for layout, model in models.items()}
+    assert found == dict.fromkeys(layouts, in_memory(case))
+    reports = [model.fit_report_ for model in models.values()]
+    told = [report.get("relayed", 0) == report.get("messages", 0) > 0 for report in reports]
+    assert all(told) == (way == "relayed" and len(cluster.nthreads()) > 1)
     assert_nothing_is_left(cluster)
 
 
