@@ -72,6 +72,8 @@ class CostEstimate:
         Between processes: codes, counts and rows.
     seconds : dict of str to float
         By phase, without what the graph of a Dask collection takes by itself.
+    is_cluster : bool
+        Whether trees will grow on workers, or in this process.
     """
 
     n_rows: int
@@ -88,6 +90,7 @@ class CostEstimate:
     passes: int
     bytes_moved: int
     seconds: dict[str, float] = field(default_factory=dict)
+    is_cluster: bool = False
 
     @property
     def total_seconds(self) -> float:
@@ -96,7 +99,7 @@ class CostEstimate:
 
     def __str__(self) -> str:
         of = "" if self.memory is None else f" of {format_bytes(self.memory)}"
-        where = f"{_counted(self.n_workers, 'worker')}" if self.bytes_moved else "this process"
+        where = _counted(self.n_workers, "worker") if self.is_cluster else "this process"
         threads = _counted(self.n_threads, "thread")
         lines = [
             f"{_counted(self.n_rows, 'row')} x {_counted(self.n_columns, 'column')}, "
@@ -260,6 +263,7 @@ def estimate_cost(
         memory=machines.memory,
         regime=choice.regime,
         reason=choice.reason,
+        is_cluster=machines.is_cluster and choice.regime != "local",
         **found,
     )
 
@@ -320,6 +324,7 @@ def _of_boosting(
         memory=machines.memory,
         regime=choice.regime,
         reason=choice.reason,
+        is_cluster=machines.is_cluster and choice.regime != "local",
         rounds=rounds,
         passes=1,
         bytes_moved=moved,

@@ -320,8 +320,9 @@ class CostModel:
     smaller_share: float = 0.24  # of the rows of a node, on the side of a split that has fewer
 
     def on_threads(self) -> CostModel:
-        """The same on threads of one process: nothing moves, and no scheduler is asked."""
-        return replace(self, target=0.0, byte=0.0, round=THREADS_ROUND, task=0.0, start=0.0)
+        """The same on threads of one process: nothing moves, nobody is told or asked."""
+        nothing = dict.fromkeys(("target", "request", "byte", "task", "start"), 0.0)
+        return replace(self, round=THREADS_ROUND, **nothing)
 
     def in_one_place(self, n_rows: float, depth: float) -> float:
         """Seconds of a row and a column in a tree that is grown where its rows are, to a depth."""

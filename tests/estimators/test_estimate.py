@@ -123,7 +123,7 @@ def test_in_rounds_on_threads_of_this_process():
     assert "regime partitioned, on 2 threads of this process: asked for" in str(cost)
     assert cost.rounds == 1
     assert local.total_seconds < cost.total_seconds < 2 * local.total_seconds
-    with connect(1, 2, False) as cluster, Client(cluster, set_as_default=False) as client:
+    with connect(2, 1, False) as cluster, Client(cluster, set_as_default=False) as client:
         forest.set_params(regime="partitioned")
         sent = estimate_cost(forest, X, client=client)
         assert sent.bytes_moved > 0

@@ -162,10 +162,11 @@ def test_in_the_midst_of_a_growth(here):
         from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth
 
         patch.setattr(PartitionedGrowth, "tree_batches", lambda self, numbers, *_: [[0], [1]])
-        begin = BlocksOnWorkers.begin
+        begin, begun = BlocksOnWorkers.begin, []
 
         def lose(blocks, common):
-            if blocks._updates:
+            begun.append(common)
+            if len(begun) == 2:  # of the second tree
                 here.cancel([*table.__dask_graph__().values()], force=True)
                 here.cancel(blocks._kept.blocks, force=True)
             begin(blocks, common)
