@@ -245,7 +245,7 @@ class MemberState:
 
         def read() -> Iterator[CodedMatrix]:
             for place in places:
-                codes, rows = place.halves(worker, once=True)
+                codes, rows = place.halves(worker)
                 blocks.append(rows)
                 yield codes.coded
 

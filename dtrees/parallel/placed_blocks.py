@@ -57,17 +57,17 @@ class PlaceOfBlock:
     codes: Any  # key
     rows: Any  # key
 
-    def halves(self, worker: Any, once: bool = False) -> tuple[Any, Any]:
+    def halves(self, worker: Any) -> tuple[Any, Any]:
         """The block; raises EpochEndedError where it has gone elsewhere.
 
-        What is read once, and on the disk, does not take the place of other results in memory.
+        Blocks are taken up one after the other, again and again. What is on the disk stays there:
+        in memory it would take the place of another one that comes before it.
         """
         data = worker.data
-        disk = getattr(data, "disk", {}) if once else {}
+        disk = getattr(data, "disk", {})
         try:
-            codes, rows = (
-                disk[key] if key in disk else data[key] for key in (self.codes, self.rows)
-            )
+            there = ((key, disk.get(key)) for key in (self.codes, self.rows))
+            codes, rows = (data[key] if half is None else half for key, half in there)
             return codes, rows
         except KeyError as error:
             raise EpochEndedError(f"A block has left {worker.address}.") from error

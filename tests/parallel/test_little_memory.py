@@ -162,7 +162,7 @@ def test_files_are_read_as_often_as_is_said(model, small, tmp_path):
     assert model.fit_report_["rounds"] > 4
     written, read = on_disk(small) - before
     assert written > 0
-    assert read >= model.fit_report_["rounds"]
+    assert read <= written  # by members from where it is, and not back into memory in each round
     columns = {"": 1, "y": 1, "abcdefgh": 3 if isinstance(model, Folds) else 2}  # by pass
     found = Counter(tuple(path.name.split(":")[:2]) for path in noted.iterdir())
     assert found == {
