@@ -202,7 +202,8 @@ class TestBoosting:
                 assert (cost.regime, cost.reason) == (report["regime"], report["reason"])
                 assert cost.regime == "replicated"
                 assert (cost.n_workers, cost.n_threads) == (1, 2)  # of the one that grows it
-                assert 0 < report["bytes_moved"] < 2 * cost.bytes_moved
+                # which of the parts Dask codes on the one that grows is by chance
+                assert 0 < report["bytes_moved"] < cost.bytes_moved + cost.code_bytes
 
     def test_refusals_are_those_of_the_fit(self, monkeypatch):
         with pytest.raises(ClusterError, match="needs a Dask cluster"):
