@@ -46,9 +46,9 @@ class Member:
         numbers[:] = np.max(self._exchange(numbers), axis=0)
 
     def join(self, numbers, join):
-        own = numbers.copy()
-        for other in self._exchange(own):
-            join(numbers, other)
+        for rank, other in enumerate(self._exchange(numbers)):
+            if rank != self.rank:
+                join(numbers, other)
 
     def scatter(self, numbers, ends):
         assert len(ends) == self.n_parts

@@ -19,7 +19,7 @@ from benchmarks.cluster.constants import measured
 from benchmarks.cluster.places import COLUMNS, DEPTH, TREES, forest, placed, table, workers
 from benchmarks.measure import in_turns
 from benchmarks.report import seconds
-from dtrees.parallel.cost import Cost, CostModel, GrowthSize
+from dtrees.parallel.cost import Cost, CostModel, GrowthSize, n_slices
 
 DRAWN, CODES, LEAVES, ITERATIONS = 5, 256, 31, 100
 FEW, MANY = 250_000, 10**10
@@ -92,7 +92,7 @@ class Points:
         of_tree = model.of_boosted_tree(n_rows, COLUMNS, CODES, LEAVES)
         growth = ITERATIONS * of_tree / n_workers
         _, _, telling = model.of_members(ITERATIONS, LEAVES, CODES * COLUMNS, n_workers)
-        tasks = model.of_slices(growth + telling, n_workers)
+        tasks = n_slices(growth + telling, n_workers) * model.task
         kept = {name: before[name] for name in ("start", "target", "coding")}
         return {**kept, "growth": growth, "messages": telling, "tasks": tasks}
 

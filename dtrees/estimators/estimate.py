@@ -32,6 +32,7 @@ from dtrees.parallel.cost import (
     GrowthSize,
     Machines,
     TableSize,
+    n_slices,
     place_of,
     size_of_table,
 )
@@ -310,7 +311,7 @@ def _of_boosting(
     }
     if is_spread:
         growing = telling + seconds["growth"]
-        seconds["rounds"] = model.start + telling + model.of_slices(growing, n_workers)
+        seconds["rounds"] = model.start + telling + n_slices(growing, n_workers) * model.task
     if is_sent:
         seconds["table"] = model.start + moved * model.byte
     return CostEstimate(

@@ -37,7 +37,7 @@ from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.model.tree import Tree
 from dtrees.parallel.block_tasks import StoredCodes
 from dtrees.parallel.boosted_members import SpreadModel, with_raw
-from dtrees.parallel.client import cluster_client, limits_of
+from dtrees.parallel.client import cluster_client
 from dtrees.parallel.coded_partitions import CodedPartitions, kept_table
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -73,8 +73,7 @@ def place_of_rows(
         with cluster_client() as client:
             if not able_workers(client, coded.nbytes):
                 if choice.reason == ASKED_FOR:
-                    least = min(filter(None, limits_of(client).values()), default=0)
-                    raise too_large_for_workers(coded.nbytes, least)
+                    raise too_large_for_workers(coded.nbytes, client)
                 choice = Choice("local", TOO_LARGE)
     if choice.on_cluster:
         if isinstance(coded, CodedMatrix):
@@ -104,38 +103,31 @@ def boost_apart(
         left_out = partial(too_small, client, parts.n_bytes)
         tasks = Tasks(client, stats, parts.collections, left_out)
         table = WholeTable(tasks, parts, kept, None)
-        with sys.modules["distributed"].span("dtrees.fit"):
-            try:
-                tasks.begin()
-                if not (threads := tasks.able()):
-                    least = min(filter(None, limits_of(client).values()), default=0)
-                    raise too_large_for_workers(parts.n_bytes, least)
-                with stats.phase("blocks"):
-                    tasks.run(table.make, kept.forget)
-                places = share_out([1] * len(models), [()] * len(models), threads)
-                bundles = [
-                    [number for number, place in enumerate(places) if place == each]
-                    for each in dict.fromkeys(places)
-                ]
-                stats.counts["tasks"] += len(bundles)
-                calls = partial(table.calls, models, bundles)
-                for number, grown in tasks.each(len(bundles), calls, table.make_again):
-                    for model, (packed, told) in zip(bundles[number], grown, strict=True):
-                        trees = packed
-                        if not isinstance(packed, Exception):
-                            stats.counts["bytes_moved"] += packed_bytes(packed)
-                            trees = list(unpack(packed))
-                        yield model, trees, told
-            finally:
-                tasks.end()
+        with table.made():
+            places = share_out([1] * len(models), [()] * len(models), tasks.able())
+            bundles = [
+                [number for number, place in enumerate(places) if place == each]
+                for each in dict.fromkeys(places)
+            ]
+            stats.counts["tasks"] += len(bundles)
+            calls = partial(table.calls, models, bundles)
+            for number, grown in tasks.each(len(bundles), calls, table.make_again):
+                for model, (packed, told) in zip(bundles[number], grown, strict=True):
+                    trees = packed
+                    if not isinstance(packed, Exception):
+                        stats.counts["bytes_moved"] += packed_bytes(packed)
+                        trees = list(unpack(packed))
+                    yield model, trees, told
 
 
 class WholeTable(PlacedBlocks):
     """All codes as one block, of which workers have copies."""
 
-    def make_again(self) -> None:
-        """Make it once more: it is lost."""
-        self._make_again()
+    def make(self) -> None:
+        """Make it, if a worker has room for it."""
+        if not self._tasks.able():
+            raise too_large_for_workers(self._parts.n_bytes, self._client)
+        super().make()
 
     def _rows_of_block(self) -> int:
         return self._parts.n_rows

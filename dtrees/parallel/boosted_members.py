@@ -20,12 +20,10 @@ it is the same model.
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -49,7 +47,7 @@ from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.parallel.block_tasks import size_of_half
-from dtrees.parallel.client import cluster_client, limits_of
+from dtrees.parallel.client import cluster_client
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, kept_table
 from dtrees.parallel.epochs import Epochs, slice_seconds
 from dtrees.parallel.exchange import Epoch
@@ -69,7 +67,7 @@ from dtrees.parallel.together import OfModel, Together
 from dtrees.typing import Members, T
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Future
 
 WALK_ROWS = 2**18  # whose leaves are found together, as an epoch begins
 
@@ -181,22 +179,11 @@ def arrays_of(
 
 
 def make_boosted_rows(
-    rows: slice,
-    others: Sequence[Any],
-    names: Sequence[str],
-    stretches: Sequence[Sequence[np.ndarray]],
-) -> StoredBoostedRows:
-    """The rest of a block, from stretches of each of its arrays."""
-    arrays = {name: np.concatenate(own) for name, own in zip(names, stretches, strict=True)}
-    return StoredBoostedRows(rows.start, rows.stop - rows.start, arrays, others)
-
-
-def join_boosted_rows(
     rows: slice, others: Sequence[Any], parts: Sequence[dict[str, np.ndarray]]
 ) -> StoredBoostedRows:
-    """The rest of a block, from that of partitions."""
-    stretches = [[part[name] for part in parts] for name in parts[0]]
-    return make_boosted_rows(rows, others, list(parts[0]), stretches)
+    """The rest of a block, from that of stretches of its rows."""
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return StoredBoostedRows(rows.start, rows.stop - rows.start, arrays, others)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -424,6 +411,7 @@ def grow_iterations(
 # client
 
 
+@interrupts_deferred_inside
 def boost_partitioned(
     models: Sequence[SpreadModel], stats: FitStatistics
 ) -> Generator[tuple[int, list[Tree], Any]]:
@@ -435,33 +423,12 @@ def boost_partitioned(
     """
     parts = models[0].parts
     assert parts is not None
-    with (
-        cluster_client() as client,
-        kept_table(parts, client) as kept,
-        closing(_boosted(models, parts, kept, client, stats)) as found,
-    ):
-        yield from found
-
-
-@interrupts_deferred_inside
-def _boosted(
-    models: Sequence[SpreadModel],
-    parts: CodedPartitions,
-    kept: KeptTable,
-    client: Client,
-    stats: FitStatistics,
-) -> Generator[tuple[int, list[Tree], Any]]:
-    with sys.modules["distributed"].span("dtrees.fit"):
+    with cluster_client() as client, kept_table(parts, client) as kept:
         tasks = Tasks(client, stats, collections=parts.collections)
         blocks = BlocksOfMembers(tasks, models, parts, kept)
         stats.counts.update(epochs=0, rounds=0, messages=0)
-        try:
-            with stats.phase("blocks"):
-                tasks.begin()
-                tasks.run(blocks.make, kept.forget)
+        with blocks.made():
             yield from blocks.grow()
-        finally:
-            blocks.end()
 
 
 class BlocksOfMembers(PlacedBlocks):
@@ -492,8 +459,7 @@ class BlocksOfMembers(PlacedBlocks):
         small = too_small(self._client, self._parts.n_bytes)
         able = {each: n for each, n in threads.items() if each not in small}
         if not able:
-            least = min(filter(None, limits_of(self._client).values()), default=0)
-            raise too_large_for_workers(self._parts.n_bytes, least)
+            raise too_large_for_workers(self._parts.n_bytes, self._client)
         if self._alone not in able:
             have_it = {each for own in self._tasks.holders(self._kept.blocks) for each in own}
             self._alone = min(able, key=lambda each: (-able[each], each not in have_it, each))
@@ -512,12 +478,9 @@ class BlocksOfMembers(PlacedBlocks):
         """What the models know of the rows of a block, and its share of other parts."""
         number = int(np.searchsorted(np.cumsum(self._kept.lengths), rows.start, side="right"))
         others = self._others_there[number :: len(self._kept.lengths)]
-        if self._each is not None:
-            made = rows, others, self._rows_there(rows)
-            return Call("boosted-rows", join_boosted_rows, made, workers)
-        sent = [self._sent_rows(values, rows) for values in self._arrays.values()]
-        about = rows, others, list(self._arrays), sent
-        return Call("boosted-rows", make_boosted_rows, about, workers)
+        is_there = self._each is not None
+        parts = self._rows_there(rows) if is_there else self._sent_rows(self._arrays, rows)
+        return Call("boosted-rows", make_boosted_rows, (rows, others, parts), workers)
 
     def grow(self) -> Generator[tuple[int, list[Tree], Any]]:
         """Grow all iterations, or those up to the last one that is wanted.
@@ -532,7 +495,7 @@ class BlocksOfMembers(PlacedBlocks):
             wanted = [(number, min(some, n)) for number, n in left.items()]
             began, most = time.monotonic(), slice_seconds(len(self._tasks.workers()))
             with self._stats.phase("rounds"):
-                found = self._tasks.run(partial(self._go_on, wanted), self._make_again)
+                found = self._tasks.run(partial(self._go_on, wanted), self.make_again)
             seconds = max(1e-3, time.monotonic() - began)
             some = max(1, min(2 * some, int(some * most / seconds)))
             for (number, n), (trees, is_last, told) in zip(wanted, found, strict=True):

@@ -282,6 +282,11 @@ class GrowthSize:
         return math.ceil(self.n_trees / most)
 
 
+def n_slices(seconds: float, n_workers: int) -> int:
+    """Tasks that members get while they grow: one for each of them in a slice."""
+    return math.ceil(seconds / slice_seconds(n_workers)) * n_workers
+
+
 class _Rounds(NamedTuple):
     rounds: int
     code_rounds: int
@@ -352,14 +357,6 @@ class CostModel:
         messages = 2 * rounds * math.ceil(math.log2(n_workers))
         return int(rounds), int(n_bytes), messages * self.exchange + n_bytes * self.byte
 
-    def of_slices(self, seconds: float, n_workers: int) -> float:
-        """Seconds of tasks that members get while they grow."""
-        return self.slices(seconds, n_workers) * self.task
-
-    def slices(self, seconds: float, n_workers: int) -> int:
-        """These tasks, one for each member in a slice."""
-        return math.ceil(seconds / slice_seconds(n_workers)) * n_workers
-
     def of(self, size: GrowthSize) -> Cost:
         """Estimate a growth."""
         gather_rows = gather_rows_of(size.n_rows)
@@ -389,7 +386,7 @@ class CostModel:
             rounds=rounds.rounds,
             passes=rounds.rounds + rounds.code_rounds + 1 + (gathered > 0),
             tree_batches=size.tree_batches,
-            tasks=of_blocks + rounds.tasks + self.slices(subtrees, size.n_workers),
+            tasks=of_blocks + rounds.tasks + n_slices(subtrees, size.n_workers),
             bytes_moved=int(rounds.bytes_moved + moved),
             bytes_per_worker=int(held / size.n_workers),
             seconds={
@@ -397,7 +394,7 @@ class CostModel:
                 "target": size.n_rows * self.target / size.slots,
                 "coding": coding / size.slots + of_blocks * self.task,
                 "rounds": rounds.seconds,
-                "subtrees": subtrees + self.of_slices(subtrees, size.n_workers),
+                "subtrees": subtrees + n_slices(subtrees, size.n_workers) * self.task,
             },
         )
 
@@ -439,9 +436,9 @@ class CostModel:
         alone += (others + size.n_threads) * counted / 8 * self.cell
         alone += (rounds + code_rounds) * (self.round + 2 * steps * self.exchange)
         spent = working / size.slots + alone
-        tasks = self.slices(spent, n_workers)
+        tasks = n_slices(spent, n_workers)
         moved = n_workers * others * (told + counted)
-        return _Rounds(rounds, code_rounds, tasks, moved, spent + self.of_slices(spent, n_workers))
+        return _Rounds(rounds, code_rounds, tasks, moved, spent + tasks * self.task)
 
 
 def _levels(

@@ -159,15 +159,15 @@ class PartitionedRows(LeafLookup):
 
         Each of the rows goes down each of its trees. An answer is kept until it is taken.
         """
-        answers = walk_parts(self._parts, asked, with_values=False, stats=self._stats)
+        answers = walk_parts(self._parts, asked, stats=self._stats)
         for (trees, rows), found in zip(asked, answers, strict=True):
             for tree, leaves in zip(trees, found, strict=True):
                 self._keep("leaves", ((tree,), rows), leaves)
 
     def bring_values(self, asked: Sequence[Asked], starts: Sequence[float] | None = None) -> None:
         """The same for what models say of rows."""
-        how: dict[str, Any] = {"with_values": True, "stats": self._stats, "starts": starts}
-        answers = walk_parts(self._parts, asked, **how)
+        starts = [0.0] * len(asked) if starts is None else starts
+        answers = walk_parts(self._parts, asked, starts=starts, stats=self._stats)
         for one, (total,) in zip(asked, answers, strict=True):
             self._keep("values", one, total)
 
@@ -212,17 +212,16 @@ def walk_parts(
     parts: CodedPartitions,
     asked: Sequence[Asked],
     *,
-    with_values: bool,
-    stats: FitStatistics | None = None,
     starts: Sequence[float] | None = None,
+    stats: FitStatistics | None = None,
 ) -> list[list[np.ndarray]]:
     """Let rows walk down trees, in one pass over the codes; answers for each that was asked for.
 
-    These are the leaves of each tree, unsigned integers (n,) in the narrowest type; or, with
-    values, the sum over all trees alone, float64 (n, n_values), to which `starts` are added first.
-    Raises ClusterError where a Dask
-    cluster is in force and cannot be used, or loses results too often.
+    These are the leaves of each tree, unsigned integers (n,) in the narrowest type; or, with what
+    sums start from, the sum over all trees alone, float64 (n, n_values). Raises ClusterError where
+    a Dask cluster is in force and cannot be used, or loses results too often.
     """
+    with_values = starts is not None
     sides = [RequestedRows(rows) for _, rows in asked]
     per_row = max(1, parts.n_bytes // max(1, parts.n_rows))
     n_rows = max(1, min(BLOCK_BYTES // per_row, -(-parts.n_rows // MOST_TASKS)))
@@ -231,10 +230,10 @@ def walk_parts(
         return [[] for _ in asked]
 
     def work(executor: Executor) -> list[list[np.ndarray]]:
-        pass_ = _PassOverCodes(parts, n_rows, executor, with_values)
+        pass_ = _PassOverCodes(parts, n_rows, executor, starts)
         found: list[list[np.ndarray]] = [[] for _ in asked]
         for load in loads(asked, with_values):
-            for item, answers in zip(load, pass_.walk(load, asked, sides, starts), strict=True):
+            for item, answers in zip(load, pass_.walk(load, asked, sides), strict=True):
                 before = [] if with_values else found[item.number]  # or the sum so far
                 found[item.number] = before + answers
         return found
@@ -247,9 +246,13 @@ class _PassOverCodes:
     """Codes that are made once, and walked load by load."""
 
     def __init__(
-        self, parts: CodedPartitions, n_rows: int, executor: Executor, with_values: bool
+        self,
+        parts: CodedPartitions,
+        n_rows: int,
+        executor: Executor,
+        starts: Sequence[float] | None,
     ) -> None:
-        self._executor, self._with_values = executor, with_values
+        self._executor, self._starts = executor, starts
         self._name, self._numbers = uuid4().hex, itertools.count()
         blocks: list[tuple[Any, int]] = blocks_at_hand(parts, getattr(executor, "client", None))
         groups = blocks or parts.groups(n_rows)
@@ -268,7 +271,6 @@ class _PassOverCodes:
         load: Sequence[TreeRange],
         asked: Sequence[Asked],
         sides: Sequence[RequestedRows],
-        starts: Sequence[float] | None = None,
     ) -> list[list[np.ndarray]]:
         """Answers to a load, with those of all partitions one behind the other."""
         trees = [asked[item.number][0][item.first : item.last] for item in load]
@@ -282,8 +284,7 @@ class _PassOverCodes:
             sent.append((place, rows))
             n_bytes += sum(each.nbytes for each in rows)
             if n_bytes > ROWS_BYTES or place == places[-1]:
-                begin = [0.0 if starts is None else starts[item.number] for item in load]
-                found += self._walk(load, sent, held, begin)
+                found += self._walk(load, sent, held)
                 sent, n_bytes = [], 0
         of_items = [zip(*of_parts, strict=True) for of_parts in zip(*found, strict=True)]
         return [[np.concatenate(each) for each in of_parts] for of_parts in of_items]
@@ -303,16 +304,16 @@ class _PassOverCodes:
         load: Sequence[TreeRange],
         sent: Sequence[tuple[int, list[np.ndarray]]],
         trees: Sequence[Any],
-        starts: Sequence[float],
     ) -> list[list[list[np.ndarray]]]:
         """Answers of some partitions, each of which has one for each item."""
-        executor = self._executor
+        executor, starts = self._executor, self._starts
+        own = None if starts is None else [starts[item.number] for item in load]
         n_trees = [item.last - item.first for item in load]
         walk = dask.delayed(walk_codes_of_part, pure=False)
         tasks = []
         for place, rows in sent:
             before = None
-            if self._with_values and load[0].first > 0:
+            if starts is not None and load[0].first > 0:
                 before = executor.as_argument(self._before[place])
             named = dask.delayed(rows, name=self._key("rows-of-part"), traverse=False)
             tasks.append(
@@ -321,7 +322,7 @@ class _PassOverCodes:
                     named,
                     [executor.as_argument(piece) for piece in trees],
                     n_trees,
-                    starts if self._with_values else None,
+                    own,
                     before,
                     dask_key_name=self._key("walk-rows"),
                 )
@@ -348,9 +349,9 @@ def walk_codes_of_part(
 
     `codes` and `named` are those of the partition, the latter for each model. `pieces` joined are
     the pickle of all packed trees, `n_trees` of each model. `starts` is what sums begin with; None:
-    leaves are asked for. `before` is what the task before has
-    returned: its last sum is that of the first model's trees before these. Returns for each model
-    a list of leaves, by tree, or of the sum of its values, float64 (n, n_values).
+    leaves are asked for. `before` is what the task before has returned: its last sum is that of the
+    first model's trees before these. Returns for each model a list of leaves, by tree, or of the
+    sum of its values, float64 (n, n_values).
     """
     codes = [codes.coded] if isinstance(codes, StoredCodes) else codes
     walked = [CodedRows(_aligned(each)) for each in codes]

@@ -40,6 +40,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import or_
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -292,11 +293,11 @@ class Exchange:
 
     def sum(self, numbers: np.ndarray) -> None:
         """Make of numbers the sums over all members, in place; int64 (n,), which wrap around."""
-        self.join(numbers, _add)
+        self.join(numbers, add)
 
     def largest(self, numbers: np.ndarray) -> None:
         """Make of numbers the largest of all members, in place; float64 (n,)."""
-        self.join(numbers, _maximize)
+        self.join(numbers, maximize)
 
     def join(self, numbers: np.ndarray, join: Callable[[np.ndarray, np.ndarray], None]) -> None:
         """Make of numbers those of all members, in place.
@@ -314,26 +315,14 @@ class Exchange:
         of `sum` or `join` returns.
         """
         bounds = [0, *ends]
-        self._run(self._joined(numbers, _add, bounds))
+        self._run(self._joined(numbers, add, bounds))
         if self.rank >= self.n_parts:
             return numbers[:0]
         return numbers[bounds[self.rank] : bounds[self.rank + 1]]
 
     def gather(self, own: Any) -> list[Any]:
         """What all members tell, by number: anything that can be pickled, and is not changed."""
-        self._begin_round()
-        found, other = {self.rank: own}, self.rank ^ self.n_parts
-        if self.rank >= self.n_parts:
-            self._run(self._tell(other, "before", found))
-            found = self._run(self._hear(other, "after"))
-        else:
-            if other < self.n_members:
-                found |= self._run(self._hear(other, "before"))
-            for distance in self._distances():
-                self._run(self._tell(self.rank ^ distance, distance, found.copy()))
-                found |= self._run(self._hear(self.rank ^ distance, distance))
-            if other < self.n_members:
-                self._run(self._tell(other, "after", found))
+        found = self._trade({self.rank: own}, lambda found, _: found, or_)
         return [found[rank] for rank in range(self.n_members)]
 
     def sum_parts(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
@@ -341,23 +330,36 @@ class Exchange:
 
         They add up halves, quarters and so on, in their threads: a part is sent about once.
         """
+
+        def given(own: dict[int, T], distance: int) -> dict[int, T]:
+            return {k: part for k, part in own.items() if (k ^ self.rank) & distance}
+
+        def joined(own: dict[int, T], theirs: dict[int, T]) -> dict[int, T]:
+            return {k: add(own[k], part) for k, part in theirs.items()}
+
+        return self._trade(dict(enumerate(parts)), given, joined)[self.rank]
+
+    def _trade(
+        self,
+        own: dict[int, T],
+        given: Callable[[dict[int, T], int], dict[int, T]],
+        joined: Callable[[dict[int, T], dict[int, T]], dict[int, T]],
+    ) -> dict[int, T]:
+        """Join things of all members; what is `given` to a partner depends on its distance."""
         self._begin_round()
-        own, other = dict(enumerate(parts)), self.rank ^ self.n_parts
-        if self.rank >= self.n_parts:
+        other = self.rank ^ self.n_parts
+        if self.rank >= self.n_parts:  # one of the first acts for it
             self._run(self._tell(other, "before", own))
-            mine: T = self._run(self._hear(other, "after"))
-            return mine
+            found: dict[int, T] = self._run(self._hear(other, "after"))
+            return found
         if other < self.n_members:
-            theirs = self._run(self._hear(other, "before"))
-            own = {k: add(part, theirs[k]) for k, part in own.items()}
+            own = joined(own, self._run(self._hear(other, "before")))
         for distance in self._distances():
-            given = {k: part for k, part in own.items() if (k ^ self.rank) & distance}
-            self._run(self._tell(self.rank ^ distance, distance, given))
-            theirs = self._run(self._hear(self.rank ^ distance, distance))
-            own = {k: add(own[k], part) for k, part in theirs.items()}
+            self._run(self._tell(self.rank ^ distance, distance, given(own, distance)))
+            own = joined(own, self._run(self._hear(self.rank ^ distance, distance)))
         if other < self.n_members:
-            self._run(self._tell(other, "after", own[other]))
-        return own[self.rank]
+            self._run(self._tell(other, "after", given(own, self.n_parts)))
+        return own
 
     def deal(self, parts: Sequence[T]) -> list[T]:
         """What all members have for this one, by number; each has a part for each.
@@ -522,9 +524,11 @@ class Exchange:
             raise EpochEndedError(f"{address} has no part in the epoch any more.")
 
 
-def _add(own: np.ndarray, others: np.ndarray) -> None:
+def add(own: np.ndarray, others: np.ndarray) -> None:
+    """Join numbers to their sums."""
     np.add(own, others, out=own)
 
 
-def _maximize(own: np.ndarray, others: np.ndarray) -> None:
+def maximize(own: np.ndarray, others: np.ndarray) -> None:
+    """Join numbers to the larger ones."""
     np.maximum(own, others, out=own)

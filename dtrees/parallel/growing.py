@@ -30,7 +30,7 @@ from dtrees.core.model.tree import Tree
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.checkpoint import SavedTrees
-from dtrees.parallel.client import cluster_client, limits_of
+from dtrees.parallel.client import cluster_client
 from dtrees.parallel.coded_partitions import CodedPartitions, kept_table
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.memory import able_workers, too_large_for_workers
@@ -150,8 +150,7 @@ def _grown(
         if client is not None:
             n_threads = sum(able_workers(client, coded.nbytes).values())
             if n_threads == 0 and choice.reason == ASKED_FOR:
-                least = min(filter(None, limits_of(client).values()), default=0)
-                raise too_large_for_workers(coded.nbytes, least)
+                raise too_large_for_workers(coded.nbytes, client)
             n_bundles = max(1, min(resampling.n_sets, -(-n_threads // len(numbers))))
             if n_threads == 0:
                 client = None

@@ -113,7 +113,7 @@ def bytes_of_open_row(has_bags: bool, has_sets: bool) -> int:
 
 
 def room_of_member(limit: int | None) -> float:
-    """Bytes that a member may take beside its process; no limit, as for `check_partitions`."""
+    """Bytes that a member may take beside its process; no limit, as for `is_too_much`."""
     if not limit or limit <= PROCESS_BYTES:
         return math.inf
     return MEMBER_SHARE * limit - PROCESS_BYTES
@@ -171,14 +171,22 @@ Least = Callable[[tuple[int, int], int, float], int]
 logger = logging.getLogger(__name__)
 
 
+def is_too_much(n_bytes: float, limit: int | None) -> bool:
+    """Whether a worker that takes so many bytes beside its process is killed by Dask.
+
+    None: there is no limit. Less than a process takes that holds nothing is no limit, either:
+    nobody keeps to it.
+    """
+    if limit is None or limit <= PROCESS_BYTES:
+        return False
+    return n_bytes > KILLED_SHARE * limit - PROCESS_BYTES
+
+
 def check_partitions(table: PartitionedTable, room: int | None) -> None:
     """Raise when a partition is more than a worker can hold, before workers die of it.
 
-    `room` are bytes of the smallest worker; None: there is no limit. Less than a process takes that
-    holds nothing is no limit, either: nobody keeps to it. The ValueError says how to cut.
+    `room` are bytes of the smallest worker. The ValueError says how to cut.
     """
-    if room is None or room <= PROCESS_BYTES:
-        return
     types, collection = getattr(table.collection, "dtypes", None), table.collection
     if types is None:  # as far as it is known before it is there
         is_dense = isinstance(collection._meta, np.ndarray)
@@ -186,9 +194,9 @@ def check_partitions(table: PartitionedTable, room: int | None) -> None:
     else:
         per_row = sum(int(getattr(each, "itemsize", 1)) for each in types)
     n_rows = int(table.lengths.max())
-    free = KILLED_SHARE * room - PROCESS_BYTES
-    if READING * n_rows * per_row <= free:
+    if room is None or not is_too_much(READING * n_rows * per_row, room):
         return
+    free = KILLED_SHARE * room - PROCESS_BYTES
     most = max(1, int(PARTITION_SHARE * free / per_row))
     is_array = hasattr(table.collection, "rechunk")
     n_parts = -(-table.n_rows // most)
@@ -233,9 +241,7 @@ def check_growth(
     n_threads = sum(threads for _, threads in workers.values())
     for address, (limit, threads) in sorted(workers.items()):
         needed = least(shape, n_codes or 2 * shape[1], threads / n_threads)
-        if limit is None or limit <= PROCESS_BYTES:  # as for `check_partitions`
-            continue
-        if needed > KILLED_SHARE * limit - PROCESS_BYTES:
+        if limit is not None and is_too_much(needed, limit):
             raise TableTooLargeError(
                 f"The {len(workers)} workers of the Dask cluster are too small to grow from "
                 f"{shape[0]} x {shape[1]} cells: {address} needs {format_bytes(needed)} at least, "
@@ -246,16 +252,9 @@ def check_growth(
 
 
 def too_small(client: Client, n_bytes: int) -> frozenset[str]:
-    """Addresses of the workers that cannot hold a table of so many bytes.
-
-    Limits that a process exceeds that holds nothing are none, as for `check_partitions`.
-    """
-    return frozenset(
-        address
-        for address, limit in limits_of(client).items()
-        if limit is not None and limit > PROCESS_BYTES
-        if n_bytes > KILLED_SHARE * limit - PROCESS_BYTES
-    )
+    """Addresses of the workers that cannot hold a table of so many bytes."""
+    limits = limits_of(client)
+    return frozenset(each for each in limits if is_too_much(n_bytes, limits[each]))
 
 
 def able_workers(client: Client, n_bytes: int) -> dict[str, int]:
@@ -272,8 +271,9 @@ def able_workers(client: Client, n_bytes: int) -> dict[str, int]:
     return able
 
 
-def too_large_for_workers(n_bytes: int, limit: int) -> TableTooLargeError:
+def too_large_for_workers(n_bytes: int, client: Client) -> TableTooLargeError:
     """What is raised before a table is sent to workers that would be killed by it."""
+    limit = min(filter(None, limits_of(client).values()), default=0)
     return TableTooLargeError(
         f"The coded table takes {format_bytes(n_bytes)}, which is more than a worker can hold: it "
         f"has {format_bytes(limit)} of memory, of which its process takes "

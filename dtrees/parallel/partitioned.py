@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -179,24 +178,16 @@ def grow_partitioned(
     the iterator ends the growth and leaves nothing on the cluster. Close it
     (`contextlib.closing`). Raises WorkerLostError, SchedulerLostError, ClusterError.
     """
-    with sys.modules["distributed"].span("dtrees.fit"):
-        tasks = Tasks(client, stats, collections=whole.parts.collections)
-        blocks = BlocksOnWorkers(tasks, whole, kept)
-        stats.counts.update(rounds=0)  # also where there is none
-        try:
-            with stats.phase("blocks"):
-                tasks.begin()
-                tasks.run(blocks.make, kept.forget)
-            spec, n_threads = whole.round_spec(), sum(tasks.workers().values())
-            room = sum(room_of_positions(*worker) for worker in machines(client).values())
-            for batch in whole.tree_batches(numbers, room, n_threads):
-                with closing(
-                    grow_in_rounds(spec, batch, blocks, blocks.hear, stats.counts)
-                ) as grown:
-                    for number, trees in grown:
-                        yield number, [whole.growth.pruned(tree) for tree in trees]
-        finally:
-            blocks.end()
+    tasks = Tasks(client, stats, collections=whole.parts.collections)
+    blocks = BlocksOnWorkers(tasks, whole, kept)
+    stats.counts.update(rounds=0)  # also where there is none
+    with blocks.made():
+        spec, n_threads = whole.round_spec(), sum(tasks.workers().values())
+        room = sum(room_of_positions(*worker) for worker in machines(client).values())
+        for batch in whole.tree_batches(numbers, room, n_threads):
+            with closing(grow_in_rounds(spec, batch, blocks, blocks.hear, stats.counts)) as grown:
+                for number, trees in grown:
+                    yield number, [whole.growth.pruned(tree) for tree in trees]
 
 
 class BlocksOnWorkers(PlacedBlocks):
@@ -243,7 +234,7 @@ class BlocksOnWorkers(PlacedBlocks):
         """Begin a growth."""
         self._epochs.end_epoch()  # of the growth before
         self._common, self._updates = common, []
-        self._tasks.run(self._spread, self._make_again)  # also to workers that have joined
+        self._tasks.run(self._spread, self.make_again)  # also to workers that have joined
 
     def hear(self, what: str, depth: int) -> None:
         """Take note of a round."""
@@ -259,7 +250,7 @@ class BlocksOnWorkers(PlacedBlocks):
             return sorted(self._tasks.results(calls, together=True))
 
         with self._stats.phase("bags"):
-            found = self._tasks.run(work, self._make_again)
+            found = self._tasks.run(work, self.make_again)
         self._stats.see_pass(len(roots) * n_sets)
         return merge_bags([of_block for _, of_block in found])
 
@@ -289,7 +280,7 @@ class BlocksOnWorkers(PlacedBlocks):
         while not is_last:
             with self._stats.phase("rounds"):
                 go_on = partial(self._go_on, "grow-rounds", MemberOfForest.grow)
-                slices = self._tasks.run(go_on, self._make_again)
+                slices = self._tasks.run(go_on, self.make_again)
             is_last = all(each.is_last for each in slices)
             for each in slices:
                 self._stats.counts.update(each.work)
@@ -330,7 +321,7 @@ class BlocksOnWorkers(PlacedBlocks):
         while len(self._finished) < len(nodes):
             with self._stats.phase("subtrees"):
                 go_on = partial(self._go_on, "finish-nodes", MemberOfForest.finish)
-                found = self._tasks.run(go_on, self._make_again)
+                found = self._tasks.run(go_on, self.make_again)
             for pickled, work in found:
                 self._stats.counts.update(work)
                 for node, trees in pickle.loads(pickled):

@@ -17,7 +17,8 @@ moved until all threads have about as many rows (`even_moves`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,6 @@ import dask
 import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.target import Target
 from dtrees.parallel.block_tasks import facts_of_codes, make_codes
 from dtrees.parallel.client import release
 from dtrees.parallel.coded_partitions import (
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
 BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
 MOVES_AT_ONCE = 4  # of blocks, for each worker
+TARGET_BYTES = 24  # of a row, at most
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,20 @@ class PlacedBlocks:
         self._kept = kept
         self._rows: list[Future] = []  # of the blocks: what is not kept
 
-    def _make_again(self) -> None:
+    @contextmanager
+    def made(self) -> Iterator[None]:
+        """Make the blocks for what is done in this context, and leave nothing on the cluster."""
+        with self._tasks.span():
+            try:
+                with self._stats.phase("blocks"):
+                    self._tasks.begin()
+                    self._tasks.run(self.make, self._kept.forget)
+                yield
+            finally:
+                self.end()
+
+    def make_again(self) -> None:
+        """Make them once more: some are lost."""
         self._kept.forget()
         self.make()
 
@@ -235,13 +249,12 @@ class PlacedBlocks:
         """What belongs to some rows, as tasks that hold a few megabytes each."""
         if values is None:
             return []
-        is_target = isinstance(values, Target)
-        step = max(1, PART_BYTES // (24 if is_target else values.itemsize))
+        arrays = values.values() if isinstance(values, dict) else [values]
+        step = max(1, PART_BYTES // sum(getattr(own, "itemsize", TARGET_BYTES) for own in arrays))
         sent = []
         for start in range(rows.start, max(rows.stop, rows.start + 1), step):
             some = slice(start, min(start + step, rows.stop))
-            of_rows = values.take(some) if is_target else values[some]
-            sent.append(self._tasks.send("rows-of-block", of_rows))
+            sent.append(self._tasks.send("rows-of-block", cut_rows(values, some)))
         return sent
 
     def end(self) -> None:

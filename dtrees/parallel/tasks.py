@@ -41,7 +41,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count, islice
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
@@ -489,7 +489,6 @@ class Tasks:
     def results(
         self,
         calls: Iterable[Call],
-        at_once: int | None = None,
         *,
         numbers: Iterable[int] | None = None,
         together: bool = False,
@@ -497,16 +496,14 @@ class Tasks:
     ) -> Iterator[tuple[int, Any]]:
         """Do tasks; yields the number of a call and its result, as they come.
 
-        `calls` are taken as tasks are submitted, of which `at_once` are under way; None: all. They
-        have `numbers`, or are counted. Raises LostResultsError, ClusterError, or what a task
-        raises.
+        `calls` have `numbers`, or are counted. Raises LostResultsError, ClusterError, or what a
+        task raises.
 
         `together`: results are fetched when all tasks have ended. The cluster forgets them when the
         next tasks are submitted: a client that has just sent a message holds the next one back for
         10 ms (`distributed.batched.BatchedSend`). `heed` is told of the workers that there are,
         where nothing has come for a while; it may raise.
         """
-        waiting = zip(count() if numbers is None else numbers, calls, strict=False)
         pending: dict[Future, tuple[int, Call]] = {}
         ended: dict[Future, None] = {}
         n_copies: Counter[int] = Counter()
@@ -519,13 +516,9 @@ class Tasks:
                 future.add_done_callback(self._see_end)
 
         try:
-            while True:
-                room = None if at_once is None else max(0, at_once - len(pending))
-                if some := list(islice(waiting, room)):
-                    submit(some)
-                    self._done = []
-                if not pending:
-                    return
+            submit(list(zip(count() if numbers is None else numbers, calls, strict=False)))
+            self._done = []
+            while pending:
                 for future, result in self._await(pending, submit, heed):
                     if future not in pending:  # another copy was faster
                         continue
@@ -559,7 +552,6 @@ class Tasks:
         n: int,
         calls: Callable[[Sequence[int]], Iterable[Call]],
         again: Callable[[], object] = lambda: None,
-        at_once: int | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Results of tasks by number, as they come; where some are lost, those left are done again.
 
@@ -573,7 +565,7 @@ class Tasks:
             try:
                 if is_lost:
                     again()
-                for number, result in self.results(calls(numbers), at_once, numbers=numbers):
+                for number, result in self.results(calls(numbers), numbers=numbers):
                     del left[number]
                     self._faults.n_restarts = 0
                     yield number, result

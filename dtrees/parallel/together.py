@@ -21,9 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.parallel.exchange import add, maximize
 from dtrees.typing import Members, T
 
-Question = tuple[str, tuple[Any, ...]]  # a method of the members, and arguments
+Join = Callable[[np.ndarray, np.ndarray], None]
+Question = tuple[np.ndarray, Join | Sequence[int]]  # numbers to be joined; or scattered, and ends
 
 
 class Together:
@@ -104,41 +106,26 @@ class Together:
             return
         kinds: dict[Any, list[int]] = defaultdict(list)
         for number in sorted(self._asked):
-            name, (_, *how) = self._asked[number]
-            kinds[name, how[0] if name == "join" else None].append(number)
+            _, how = self._asked[number]
+            kinds[how if callable(how) else None].append(number)
         try:
             # what was scattered before may be on its way until something is joined
-            for name, how in sorted(kinds, key=lambda kind: kind[0] == "scatter"):
-                numbers = kinds[name, how]
-                arguments = [self._asked[number][1] for number in numbers]
-                answers = getattr(self, f"_{name}")(arguments)
-                self._answers.update(zip(numbers, answers, strict=True))
+            for join in sorted(kinds, key=lambda join: join is None):
+                asked: list[Any] = [self._asked[number] for number in kinds[join]]
+                answers = self._scatter(asked) if join is None else self._join(asked, join)
+                self._answers.update(zip(kinds[join], answers, strict=True))
         except BaseException as error:
             self._error = error
         self._asked.clear()
         self._changed.notify_all()
 
-    def _sum(self, asked: Sequence[tuple[np.ndarray]]) -> list[None]:
-        return self._join_by(self.members.sum, [numbers for (numbers,) in asked])
-
-    def _largest(self, asked: Sequence[tuple[np.ndarray]]) -> list[None]:
-        return self._join_by(self.members.largest, [numbers for (numbers,) in asked])
-
-    def _join(self, asked: Sequence[tuple[np.ndarray, Callable[..., None]]]) -> list[None]:
-        _, join = asked[0]
-        return self._join_by(
-            lambda numbers: self.members.join(numbers, join), [numbers for numbers, _ in asked]
-        )
-
-    def _join_by(
-        self, tell: Callable[[np.ndarray], None], arrays: Sequence[np.ndarray]
-    ) -> list[None]:
-        joined = np.concatenate(arrays)
-        tell(joined)
-        ends = np.cumsum([len(own) for own in arrays])
-        for own, found in zip(arrays, np.split(joined, ends[:-1]), strict=True):
+    def _join(self, asked: Sequence[tuple[np.ndarray, Join]], join: Join) -> list[None]:
+        joined = np.concatenate([own for own, _ in asked])
+        self.members.join(joined, join)
+        ends = np.cumsum([len(own) for own, _ in asked])
+        for (own, _), found in zip(asked, np.split(joined, ends[:-1]), strict=True):
             own[...] = found
-        return [None] * len(arrays)
+        return [None] * len(asked)
 
     def _scatter(self, asked: Sequence[tuple[np.ndarray, Sequence[int]]]) -> list[np.ndarray]:
         of_parts = [np.split(numbers, ends)[: len(ends)] for numbers, ends in asked]
@@ -162,17 +149,17 @@ class OfModel:
 
     def sum(self, numbers: np.ndarray) -> None:
         """As `Members.sum`."""
-        self._together.ask(self._number, ("sum", (numbers,)))
+        self._together.ask(self._number, (numbers, add))
 
     def largest(self, numbers: np.ndarray) -> None:
         """As `Members.largest`."""
-        self._together.ask(self._number, ("largest", (numbers,)))
+        self._together.ask(self._number, (numbers, maximize))
 
-    def join(self, numbers: np.ndarray, join: Callable[[np.ndarray, np.ndarray], None]) -> None:
+    def join(self, numbers: np.ndarray, join: Join) -> None:
         """As `Members.join`."""
-        self._together.ask(self._number, ("join", (numbers, join)))
+        self._together.ask(self._number, (numbers, join))
 
     def scatter(self, numbers: np.ndarray, ends: Sequence[int]) -> np.ndarray:
         """As `Members.scatter`."""
-        found: np.ndarray = self._together.ask(self._number, ("scatter", (numbers, ends)))
+        found: np.ndarray = self._together.ask(self._number, (numbers, ends))
         return found

@@ -41,7 +41,7 @@ def test_in_order_and_looked_at(regime, here):
 @pytest.mark.parametrize("regime", [None, "replicated"])
 def test_a_table_that_workers_cannot_hold(regime, here, monkeypatch):
     """It is not sent: it is grown here, or refused where it is to go there."""
-    monkeypatch.setattr("dtrees.parallel.growing.limits_of", lambda client: {"a": 250 * 2**20})
+    monkeypatch.setattr("dtrees.parallel.memory.limits_of", lambda client: {"a": 250 * 2**20})
     make_small(monkeypatch, here.nthreads())
     monkeypatch.setattr(Tasks, "send", lambda *_: pytest.fail("sent"))
     stats = FitStatistics()

@@ -8,6 +8,8 @@ import os
 import threading
 import time
 from concurrent.futures import CancelledError
+from contextlib import closing
+from itertools import islice
 from types import SimpleNamespace
 
 import dask
@@ -69,20 +71,11 @@ def square(number):
 
 
 class TestResults:
-    @pytest.mark.parametrize("at_once", [None, 1, 3, 100])
     @pytest.mark.parametrize("together", [False, True])
-    def test_each_once(self, at_once, together, loop):
+    def test_each_once(self, together, loop):
         calls = (Call("square", square, (i,)) for i in range(20))
-        found = list(loop.results(calls, at_once, together=together))
+        found = list(loop.results(calls, together=together))
         assert sorted(found) == [(i, i * i) for i in range(20)]
-
-    def test_no_more_than_so_many_are_under_way(self, loop):
-        taken, done = [], 0
-        calls = (taken.append(i) or Call("square", square, (i,)) for i in range(12))
-        for _ in loop.results(calls, 2):
-            assert len(taken) <= done + 2
-            done += 1
-        assert done == 12
 
     def test_the_first_of_two_copies_counts(self, loop):
         State.seen, State.began, State.go_on = [], threading.Event(), threading.Event()
@@ -117,6 +110,19 @@ class Dead:
     address = name = "dead"
 
 
+def losing_all_but(loop, n):
+    """Let results be lost, but for some that come first."""
+    results = loop.results
+
+    def some(calls, numbers):
+        with closing(results(calls, numbers=numbers)) as found:
+            yield from islice(found, n)
+        if len(numbers) > n:
+            raise LostResultsError("lost")
+
+    loop.results = some
+
+
 class TestDoneAgain:
     def test_a_task_that_is_blamed(self, loop):
         State.seen = []
@@ -132,29 +138,29 @@ class TestDoneAgain:
 
     def test_those_that_are_left(self, loop):
         """What has come is not done again."""
-        rounds = []
+        rounds, come = [], []
 
         def calls(left):
-            rounds.append(list(left))
-            for number in left:
-                if number == 2 and len(rounds) == 1:
-                    raise LostResultsError("lost")
-                yield Call("square", square, (number,))
+            rounds.append(set(left))
+            return [Call("square", square, (number,)) for number in left]
 
         remade = []
-        found = dict(loop.each(4, calls, lambda: remade.append(1), at_once=1))
-        assert found == {i: i * i for i in range(4)}
-        assert rounds == [[0, 1, 2, 3], [2, 3]]
+        losing_all_but(loop, 2)
+        for number, found in loop.each(4, calls, lambda: remade.append(1)):
+            assert found == number * number
+            come.append(number)
+        assert rounds == [{0, 1, 2, 3}, {0, 1, 2, 3} - set(come[:2])]
+        assert sorted(come) == [0, 1, 2, 3]
         assert remade == [1]
         assert loop.stats.counts["restarts"] == 1
 
     def test_a_result_between_begins_to_count_anew(self, loop):
         def calls(left):
-            yield Call("square", square, (left[0],))
-            raise LostResultsError("lost")
+            return [Call("square", square, (number,)) for number in left]
 
         n = 3 * RESTARTS
-        assert len(dict(loop.each(n, calls, at_once=1))) == n
+        losing_all_but(loop, 1)
+        assert len(dict(loop.each(n, calls))) == n
         assert loop.stats.counts["restarts"] >= n - 1
 
     def test_never_a_result(self, loop):
@@ -589,9 +595,7 @@ def test_a_deadly_task_beside_others(how, loop_of_processes, processes, tmp_path
     """
     deadly = Deadly(loop_of_processes, processes, tmp_path, how)
     come = []
-    found = (
-        come.append(number) for number, _ in loop_of_processes.each(16, deadly.calls, at_once=2)
-    )
+    found = (come.append(number) for number, _ in loop_of_processes.each(16, deadly.calls))
     with pytest.raises(WorkerLostError, match="died 4 times over in a task"):
         list(found)
     assert len(os.listdir(tmp_path)) == ATTEMPTS

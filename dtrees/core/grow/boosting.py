@@ -252,7 +252,6 @@ class Booster:
         if rows.weight is not None:
             weight = rows.weight * rows.weight_unit
             own = weight[chosen]
-        self._weight = weight
         self._n_rows = total = self._sum(n_rows)
         heaviest, are_counts = 1.0, True  # a row of weight two has the gradients of two rows
         if own is not None:

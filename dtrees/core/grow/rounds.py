@@ -123,17 +123,6 @@ def grow_in_rounds(
         yield number, [trees[each] for each in range(spec.n_sets)]
 
 
-Count = Callable[[SplitUpdate | None, Sequence[HistogramRequest]], Counts]
-
-
-def grow_batch(batch: TreeBatch, count: Count, heard: Callable[[str, int], object]) -> None:
-    """Grow the nodes of a batch that are spread: `count` takes an update and counts some nodes."""
-    while (asked := batch.ask()) is not None:
-        for what in asked.heard:
-            heard(*what)
-        batch.hear(count(asked.update, asked.requests))
-
-
 AT_ONCE = 64  # nodes whose rows are gathered at a time
 
 
@@ -177,7 +166,10 @@ class LocalBlocks:
     ) -> list[TreeBatch]:
         """Grow the nodes that are spread."""
         batch = TreeBatch(spec, numbers, begin)
-        grow_batch(batch, self.count, heard)
+        while (asked := batch.ask()) is not None:
+            for what in asked.heard:
+                heard(*what)
+            batch.hear(self.count(asked.update, asked.requests))
         return [batch]
 
     def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
