@@ -10,11 +10,9 @@ hears of their trees::
     member 0        derive  count ═╪═ search  partition  ...               ═ members exchange sums
     member 1        derive  count ═╪═ search  partition  ...
 
-The trees so far are the checkpoint, and they are here. Where a worker dies, hangs, leaves or joins,
-the epoch ends (`dtrees.parallel.epochs`). In the next one blocks that are lost are made
-again from the user's graph, others are moved so that workers have about as many rows, and raw
-predictions follow from the trees so far. Rows are moved by the very steps that the trees hold, so
-it is the same model.
+The trees so far are the checkpoint, and they are here. In another epoch (`dtrees.parallel.epochs`)
+raw predictions follow from them. Rows are moved by the very steps that the trees hold, so it is the
+same model.
 """
 
 from __future__ import annotations
@@ -449,7 +447,7 @@ class BlocksOfMembers(PlacedBlocks):
         self._trees = [list(model.trees) for model in models]
         self._is_alone = parts.regime == "replicated"
         self._alone = ""  # the worker that has all blocks then
-        self._epochs = Epochs(tasks, self._threads if self._is_alone else None)
+        self._epochs: Epochs = Epochs(tasks, self._threads if self._is_alone else None)
 
     def _threads(self) -> dict[str, int]:
         """Threads of the workers that the blocks are to be on; TableTooLargeError: on none."""
@@ -534,10 +532,3 @@ class BlocksOfMembers(PlacedBlocks):
             )
         ]
         return places, self._tasks.send("boosted-model", SharedArrays(models))
-
-    def end(self) -> None:
-        """Leave nothing on the cluster."""
-        try:
-            self._epochs.end()
-        finally:
-            super().end()

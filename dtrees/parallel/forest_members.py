@@ -61,7 +61,6 @@ class Slice(NamedTuple):
     is_last: bool  # whether all nodes have grown
     updates: list[SplitUpdate]  # of the first member
     heard: Counter[str]  # of the first member, as `grow_in_rounds` tells it
-    work: Counter[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +90,7 @@ class MemberOfForest:
     threads: list[int] = field(default_factory=list)  # the member of each
     here: np.ndarray = field(default_factory=partial(np.zeros, 0))  # their rows in own blocks
     arena: Arena = field(default_factory=Arena)
+    work: Work = field(default_factory=Work)  # in this slice
 
     @classmethod
     def begin(
@@ -118,7 +118,7 @@ class MemberOfForest:
     def grow(self, members: Exchange, seconds: float, task: TaskRunner) -> Slice:
         """Grow nodes that are spread for so many seconds, by the clock of the first member."""
         began, n_before = time.monotonic(), len(self.updates)
-        heard, work, is_late = Counter[str](), Work(cache_hits=0, rebuilds=0), False
+        heard, is_late = Counter[str](), False
         while True:
             if task.cancelled.is_set():
                 raise CancelledError
@@ -132,7 +132,7 @@ class MemberOfForest:
             heard["pass"] += 1
             heard["code request"] += sum(len(each.heard) - 1 for each in of_all.values())
             parts: list[dict[int, Counts]] = [{} for _ in told]
-            for k, counts in self._count(of_all, work).items():
+            for k, counts in self._count(of_all).items():
                 parts[self.member_of[k]][k] = counts
             for k, counts in members.sum_parts(parts, add_batches).items():
                 self.own[k].hear(counts)
@@ -140,10 +140,9 @@ class MemberOfForest:
         packed = {k: batch.packed() for k, batch in self.own.items()}
         pack_seconds = time.monotonic() - packing
         is_last = not any(batch.frontier for batch in self.own.values())
-        work.update({name: n for name, n in members.work.items() if name != "rounds"})
-        return Slice(packed, pack_seconds, is_last, self.updates[n_before:], heard, work)
+        return Slice(packed, pack_seconds, is_last, self.updates[n_before:], heard)
 
-    def _count(self, asked: Mapping[int, Asked], work: Counter[str]) -> dict[int, Counts]:
+    def _count(self, asked: Mapping[int, Asked]) -> dict[int, Counts]:
         """What the rows of the member add up to, by batch."""
         updates = [each.update for each in asked.values() if each.update is not None]
         if updates:
@@ -154,14 +153,13 @@ class MemberOfForest:
         def count(rows: BlockOfRows, positions: PositionIndex) -> Counts:
             return rows.count(positions, together)
 
-        counts = add_up(self._of_threads(count, add_up, work))
+        counts = add_up(self._of_threads(count, add_up))
         return dict(zip(asked, counts.split(requests), strict=True))
 
     def _of_threads(
         self,
         of_block: Callable[[BlockOfRows, PositionIndex], T],
         join: Callable[[Iterable[T]], U],
-        work: Counter[str],
     ) -> list[U]:
         """What the blocks of each thread come to, which looks at one after the other."""
 
@@ -177,38 +175,37 @@ class MemberOfForest:
         some = map(of_blocks, groups, works)
         found = self.run([partial(join, each) for each in some])
         for own in works:
-            work.update(own)
+            self.work.update(own)
         return found
 
     # ---------------------------------------------------------------------------------------------
     # nodes of few rows
 
-    def finish(self, members: Exchange, seconds: float, task: TaskRunner) -> tuple[bytes, Work]:
+    def finish(self, members: Exchange, seconds: float, task: TaskRunner) -> bytes:
         """Finish nodes of few rows for so many seconds.
 
         Returns the pickle of those of this member, and their subtrees, one for each set. Dask sends
         it in one piece, however many arrays there are.
         """
-        began, work, is_late = time.monotonic(), Work(cache_hits=0, rebuilds=0), False
+        began, is_late = time.monotonic(), False
         grown: list[tuple[int, Any]] = []
         if self.left is None:
-            self._begin_nodes(members, work)
+            self._begin_nodes(members)
         while self.left and not is_late:
             if task.cancelled.is_set():
                 raise CancelledError
             dealt = self._next_nodes(members)
             is_late = time.monotonic() > began + seconds
-            told = members.deal([(is_late, own) for own in self._rows_of(dealt, work)])
+            told = members.deal([(is_late, own) for own in self._rows_of(dealt)])
             is_late = told[0][0]
             of_blocks = [of_block for _, of_member in told for of_block in of_member]
             some = zip(dealt[members.rank], zip(*of_blocks, strict=True), strict=True)
             for subtrees, done in self.run([partial(self._grow, *each, task) for each in some]):
                 grown += subtrees
-                work.update(done)
+                self.work.update(done)
         pickled = pickle.dumps(grown, protocol=5)
-        work.update({name: n for name, n in members.work.items() if name != "rounds"})
-        work["bytes_moved"] += len(pickled)
-        return pickled, work
+        self.work["bytes_moved"] += len(pickled)
+        return pickled
 
     def _grow(
         self, nodes: Sequence[GatheredNode], rows: Sequence[GatheredRows], task: TaskRunner
@@ -219,7 +216,7 @@ class MemberOfForest:
         some = zip(nodes, each_node(rows), strict=True)
         return [(node.node, grow_gathered(own, node, *about)) for node, own in some], work
 
-    def _begin_nodes(self, members: Exchange, work: Counter[str]) -> None:
+    def _begin_nodes(self, members: Exchange) -> None:
         """Learn which nodes are to be finished, tree by tree, and take the last update."""
         batches = self.own.values()
         update = joined([batch.take_update() for batch in batches])
@@ -234,7 +231,7 @@ class MemberOfForest:
         def n_rows(_: BlockOfRows, positions: PositionIndex) -> np.ndarray:
             return np.array([float(len(positions[node.node].rows)) for node in nodes])
 
-        self.left, self.here = nodes, _sum(self._of_threads(n_rows, _sum, work))
+        self.left, self.here = nodes, _sum(self._of_threads(n_rows, _sum))
 
     def _next_nodes(self, members: Exchange) -> list[list[list[GatheredNode]]]:
         """The nodes that are next, by member and by the thread of it that finishes them.
@@ -261,7 +258,7 @@ class MemberOfForest:
         return dealt
 
     def _rows_of(
-        self, dealt: Sequence[Sequence[Sequence[GatheredNode]]], work: Counter[str]
+        self, dealt: Sequence[Sequence[Sequence[GatheredNode]]]
     ) -> list[list[list[GatheredRows]]]:
         """For each member the rows of each block, by thread."""
         groups = [[node.node for node in nodes] for own in dealt for nodes in own]
@@ -269,7 +266,7 @@ class MemberOfForest:
         def gather(rows: BlockOfRows, positions: PositionIndex) -> list[GatheredRows]:
             return rows.gather(positions, groups)
 
-        found = [own for some in self._of_threads(gather, list, work) for own in some]
+        found = [own for some in self._of_threads(gather, list) for own in some]
         bounds = pairwise([0, *np.cumsum([len(own) for own in dealt]).tolist()])
         return [[own[first:end] for own in found] for first, end in bounds]
 
@@ -290,8 +287,8 @@ def grow_as_member(
     seconds: float,
     places: Sequence[PlaceOfBlock] = (),
     sent: Any = None,
-) -> T:
-    """What the task of a member does: `grow` for some seconds with the others.
+) -> tuple[T, Work]:
+    """What the task of a member does: `grow` for some seconds with the others; and its work.
 
     `places` and `sent` are there in the first task of an epoch.
     """
@@ -300,8 +297,12 @@ def grow_as_member(
         if sent is not None:
             members.state["forest"] = MemberOfForest.begin(members, places, sent.value)
         state: MemberOfForest = members.state["forest"]
+        state.work = Work(cache_hits=0, rebuilds=0)
         try:
-            return grow(state, members, seconds, task)
+            found = grow(state, members, seconds, task)
+            del members.work["rounds"]  # those of the trees count
+            state.work.update(members.work)
+            return found, state.work
         except BaseException:
             state.positions.end()
             raise

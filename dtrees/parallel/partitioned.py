@@ -8,16 +8,9 @@ sees a row::
     rounds    members of an epoch: updates, counts, splits; the client hears of them once a second
     the end   rows of small nodes: members ──▶ one of them, which finishes each ──▶ subtrees
 
-What can go wrong, beside what `dtrees.parallel.tasks` says of any task, and what it costs:
-
-    a worker dies                       its blocks are computed again from the user's graph, their
-                                        positions from the updates so far; rounds go on in another
-                                        epoch from what was heard last
-    the cluster is restarted            all blocks are made again, `RESTARTS` times; the trees so
-                                        far, which are here, are kept
-    Ctrl-C, or an error in a task       the client cancels what is left
-
-The model so far is the checkpoint: it is never on a worker only (DESIGN 3.8).
+Where a worker dies, its blocks are computed again from the user's graph, their positions from the
+updates so far, and rounds go on in another epoch (`dtrees.parallel.epochs`). The model so far is
+the checkpoint: it is never on a worker only (DESIGN 3.8).
 
 Without a cluster the blocks are stretches of a table in this process, each a task of a round
 (`grow_here`). The model is the one of a cluster. It is there to be compared, and saves no memory.
@@ -110,10 +103,8 @@ class PartitionedGrowth:
         """What all blocks know."""
         growth, sets = self.growth, self.resampling
         draws = None
-        if growth.bags is not None:
-            means = growth.bags.means
-            heaviest = None if means is None else float(means.max())
-            bags = growth.bags
+        if (bags := growth.bags) is not None:
+            heaviest = None if bags.means is None else float(bags.means.max())
             draws = Draws(bags.seed, bags.rate, heaviest, bags.pasted)
         masks = None
         if not sets.is_plain:
@@ -201,7 +192,7 @@ class BlocksOnWorkers(PlacedBlocks):
         self._growth = growth
         self._updates: list[SplitUpdate] = []
         self._common: Common
-        self._epochs = Epochs(tasks)
+        self._epochs: Epochs = Epochs(tasks)
         self._spec: RoundSpec  # of the trees that grow
         self._packed: list[bytes]  # these trees, as they were heard of,
         self._pack_seconds = 0.0  # what a member has spent on that,
@@ -222,13 +213,6 @@ class BlocksOnWorkers(PlacedBlocks):
             for values in of_all
         )
         return Call("block-rows", make_rows, (targets, rows.start, keys, cells), workers)
-
-    def end(self) -> None:
-        """Leave nothing on the cluster."""
-        try:
-            self._epochs.end()
-        finally:
-            super().end()
 
     def begin(self, common: Common) -> None:
         """Begin a growth."""
@@ -283,7 +267,6 @@ class BlocksOnWorkers(PlacedBlocks):
                 slices = self._tasks.run(go_on, self.make_again)
             is_last = all(each.is_last for each in slices)
             for each in slices:
-                self._stats.counts.update(each.work)
                 for k, packed in each.packed.items():
                     self._packed[k] = packed
             self._pack_seconds = max(each.pack_seconds for each in slices)
@@ -300,7 +283,10 @@ class BlocksOnWorkers(PlacedBlocks):
         """What members do in a slice, in this epoch or the next ones."""
         seconds = max(slice_seconds(len(self._tasks.workers())), PACKS_APART * self._pack_seconds)
         call = Call(name, grow_as_member, (grow, seconds), about="some of a forest")
-        return self._epochs.results(self._begin, call)
+        found = self._epochs.results(self._begin, call)
+        for _, work in found:
+            self._stats.counts.update(work)
+        return [each for each, _ in found]
 
     def _begin(self) -> tuple[dict[str, list[Any]], Any]:
         """The blocks of each member, and what has grown so far, as it is sent."""
@@ -322,8 +308,7 @@ class BlocksOnWorkers(PlacedBlocks):
             with self._stats.phase("subtrees"):
                 go_on = partial(self._go_on, "finish-nodes", MemberOfForest.finish)
                 found = self._tasks.run(go_on, self.make_again)
-            for pickled, work in found:
-                self._stats.counts.update(work)
+            for pickled in found:
                 for node, trees in pickle.loads(pickled):
                     self._finished.add(node)
                     yield places[node], trees

@@ -36,6 +36,7 @@ from dtrees.parallel.coded_partitions import (
     PartFacts,
     cut_rows,
 )
+from dtrees.parallel.epochs import Epochs
 from dtrees.parallel.exchange import EpochEndedError
 from dtrees.parallel.memory import BLOCK_SHARE
 from dtrees.parallel.tasks import Call, LostResultsError, Tasks, identity
@@ -92,6 +93,7 @@ class PlacedBlocks:
         self._stats = tasks.stats
         self._kept = kept
         self._rows: list[Future] = []  # of the blocks: what is not kept
+        self._epochs: Epochs | None = None  # whose members have the blocks
 
     @contextmanager
     def made(self) -> Iterator[None]:
@@ -259,8 +261,12 @@ class PlacedBlocks:
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
-        self._rows = []
-        self._tasks.end()
+        try:
+            if self._epochs is not None:
+                self._epochs.end()
+        finally:
+            self._rows = []
+            self._tasks.end()
 
 
 def share_out(

@@ -124,8 +124,8 @@ def portions(monkeypatch, rounds_one_by_one):
     found = {"most": 150, "rows": [], "nodes": []}
     rows_of, grow_gathered = MemberOfForest._rows_of, forest_members.grow_gathered
 
-    def noted_rows(member, dealt, work):
-        rows = rows_of(member, dealt, work)
+    def noted_rows(member, dealt):
+        rows = rows_of(member, dealt)
         n_rows = sum(own.coded.n_rows for each in rows for group in each for own in group)
         found["rows"].append((sum(len(nodes) for own in dealt for nodes in own), n_rows))
         return rows
