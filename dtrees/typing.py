@@ -22,6 +22,16 @@ def serial(tasks: Sequence[Task[T]]) -> list[T]:
     return [task() for task in tasks]
 
 
+def add(own: np.ndarray, others: np.ndarray) -> None:
+    """Join numbers to their sums."""
+    np.add(own, others, out=own)
+
+
+def maximize(own: np.ndarray, others: np.ndarray) -> None:
+    """Join numbers to the larger ones."""
+    np.maximum(own, others, out=own)
+
+
 class Members(Protocol):
     """Those who grow one model together, each from some of the rows; what they tell each other.
 
@@ -40,9 +50,11 @@ class Members(Protocol):
 
     def sum(self, numbers: np.ndarray) -> None:
         """Make of numbers the sums over all members, in place; int64 (n,), which wrap around."""
+        self.join(numbers, add)
 
     def largest(self, numbers: np.ndarray) -> None:
         """Make of numbers the largest of all members, in place; float64 (n,)."""
+        self.join(numbers, maximize)
 
     def join(self, numbers: np.ndarray, join: Callable[[np.ndarray, np.ndarray], None]) -> None:
         """Make of numbers those of all members, in place.

@@ -85,15 +85,7 @@ Work = Counter[str]  # what a task did beside its result, by the names of `FitSt
 
 
 class PositionCache:
-    """Positions of the blocks of a growth on a worker.
-
-    Parameters
-    ----------
-    worker : str
-        Its address.
-    limit : int
-        Bytes of the positions of all growths there.
-    """
+    """Positions of the blocks of a growth on a worker; `limit` are bytes of all growths there."""
 
     def __init__(self, worker: str, limit: int) -> None:
         self._worker, self._limit = worker, limit

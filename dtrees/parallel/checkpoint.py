@@ -226,27 +226,13 @@ def _file_name(name: str, first: int, last: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SavedTrees:
-    """The trees of some sets, those that are there and those that come, in a checkpoint.
+    """The trees of some sets, those that are there and those that come, in a checkpoint."""
 
-    Attributes
-    ----------
-    units : list of (int, Tree)
-        Numbers of sets and their trees, in the order in which they came.
-    numbers : sequence of int
-        Of the sets that are meant here.
-    checkpoint : Checkpoint or None, default=None
-        None: they are not saved.
-    name : str
-        Of the series.
-    encode : callable
-        As for `Checkpoint.saving`.
-    """
-
-    units: list[tuple[int, Tree]]
-    numbers: Sequence[int] = (0,)
-    checkpoint: Checkpoint | None = None
-    name: str = "trees"
-    encode: Callable[[Sequence[Any]], bytes] = bytes
+    units: list[tuple[int, Tree]]  # numbers of sets and their trees, in the order of their coming
+    numbers: Sequence[int] = (0,)  # of the sets that are meant here
+    checkpoint: Checkpoint | None = None  # None: they are not saved
+    name: str = "trees"  # of the series
+    encode: Callable[[Sequence[Any]], bytes] = bytes  # as for `Checkpoint.saving`
 
     def some(self, numbers: Sequence[int]) -> SavedTrees:
         """Those of some of the sets, with the same units."""

@@ -136,10 +136,9 @@ class Epochs:
             own = (epoch, rank, *call.arguments, *((blocks[each], sent) if blocks else ()))
             calls.append(replace(call, arguments=own, workers=(each,), is_bound=True))
         try:
-            found = dict(self._tasks.results(calls, together=True, heed=self._check_members))
+            return self._tasks.all_results(calls, self._check_members)
         except LostResultsError as error:  # what is lost is made again as the next one begins
             raise EpochEndedError(f"a task of a member is lost: {error}") from error
-        return [found[rank] for rank in range(len(found))]
 
     def _check_members(self, workers: Mapping[str, int]) -> None:
         """Raise EpochEndedError where a member is gone, or paused for long: nobody does its task.

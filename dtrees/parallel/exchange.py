@@ -48,6 +48,7 @@ from dask.sizeof import sizeof
 
 from dtrees._forks import lock_of_process
 from dtrees.exceptions import ClusterError
+from dtrees.typing import Members, add
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -216,17 +217,10 @@ def end_epoch(epoch: str, dask_worker: Worker) -> None:
 
 @dataclass(frozen=True)
 class Epoch:
-    """Who the members are.
-
-    Attributes
-    ----------
-    name : str
-    addresses : tuple of str
-        Of the workers of the members, by number.
-    """
+    """Who the members are."""
 
     name: str
-    addresses: tuple[str, ...]
+    addresses: tuple[str, ...]  # of the workers of the members, by number
 
     @contextmanager
     def joined(self, rank: int, is_cancelled: Callable[[], bool]) -> Iterator[Exchange]:
@@ -262,7 +256,7 @@ class Epoch:
             box.forget()
 
 
-class Exchange:
+class Exchange(Members):
     """What a member tells the others, as `dtrees.typing.Members`; called in the thread of a task.
 
     It is the same from task to task of an epoch.
@@ -291,29 +285,12 @@ class Exchange:
         self.state = box.state
         self.work: Counter[str] = Counter()
 
-    def sum(self, numbers: np.ndarray) -> None:
-        """Make of numbers the sums over all members, in place; int64 (n,), which wrap around."""
-        self.join(numbers, add)
-
-    def largest(self, numbers: np.ndarray) -> None:
-        """Make of numbers the largest of all members, in place; float64 (n,)."""
-        self.join(numbers, maximize)
-
     def join(self, numbers: np.ndarray, join: Callable[[np.ndarray, np.ndarray], None]) -> None:
-        """Make of numbers those of all members, in place.
-
-        ``join(own, others)`` joins some of the numbers with those of other members, along their
-        first axis; in any order.
-        """
+        """As `Members.join`."""
         self._run(self._joined(numbers, join, None))
 
     def scatter(self, numbers: np.ndarray, ends: Sequence[int]) -> np.ndarray:
-        """The sums over all members of a part of some numbers, int64 (n,); each has one of them.
-
-        `ends` are those of the parts; members without one get an empty array. The numbers are sent
-        from where they are, and hold anything then. They are not to be changed before the next call
-        of `sum` or `join` returns.
-        """
+        """As `Members.scatter`; the numbers are sent from where they are."""
         bounds = [0, *ends]
         self._run(self._joined(numbers, add, bounds))
         if self.rank >= self.n_parts:
@@ -446,10 +423,8 @@ class Exchange:
         await self._write(partner, step, "", to_serialize(thing), sizeof(thing))
 
     async def _write(self, partner: int, step: Any, kind: str, sent: Any, n_bytes: int) -> None:
-        address, message = (
-            self._epoch.addresses[partner],
-            [(self._box.n_calls, step, self.rank), kind, sent],
-        )
+        address = self._epoch.addresses[partner]
+        message = [(self._box.n_calls, step, self.rank), kind, sent]
         self.work["messages"] += 1
         self.work["bytes_moved"] += n_bytes
         try:
@@ -522,13 +497,3 @@ class Exchange:
             raise EpochEndedError(f"{address} does not answer: {error!r}.") from error
         if not is_alive:
             raise EpochEndedError(f"{address} has no part in the epoch any more.")
-
-
-def add(own: np.ndarray, others: np.ndarray) -> None:
-    """Join numbers to their sums."""
-    np.add(own, others, out=own)
-
-
-def maximize(own: np.ndarray, others: np.ndarray) -> None:
-    """Join numbers to the larger ones."""
-    np.maximum(own, others, out=own)

@@ -227,16 +227,16 @@ class BlocksOnWorkers(PlacedBlocks):
     def bags(self, roots: Sequence[Root], n_sets: int) -> list[tuple[Counts, list[int]]]:
         """What bags add up to."""
 
-        def work() -> list[tuple[int, list[tuple[Counts, list[int]]]]]:
+        def work() -> list[list[tuple[Counts, list[int]]]]:
             about = self._common, roots, n_sets
             halves = zip(self._kept.blocks, self._rows, strict=True)
             calls = [Call("sum-bags", sum_bags, (*block, *about)) for block in halves]
-            return sorted(self._tasks.results(calls, together=True))
+            return self._tasks.all_results(calls)
 
         with self._stats.phase("bags"):
             found = self._tasks.run(work, self.make_again)
         self._stats.see_pass(len(roots) * n_sets)
-        return merge_bags([of_block for _, of_block in found])
+        return merge_bags(found)
 
     def grow(
         self,

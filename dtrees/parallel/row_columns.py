@@ -96,20 +96,12 @@ Pieces = list[tuple[Any, int, int]]  # parts of a column, of each the first row 
 
 @dataclass(frozen=True, eq=False)
 class RowColumns:
-    """Values of the rows of a table, cut as its partitions are.
-
-    Attributes
-    ----------
-    table : PartitionedTable
-    pieces : list of list of Pieces
-        Of each partition that has rows, and each column; none where there is no such column.
-    firsts : list of int
-        Number of the first row of each of these partitions.
-    """
+    """Values of the rows of a table, cut as its partitions are."""
 
     table: PartitionedTable
+    # of each partition that has rows, and each column; none where there is no such column
     pieces: list[list[Pieces]]
-    firsts: list[int]
+    firsts: list[int]  # number of the first row of each of these partitions
 
     @classmethod
     def of(

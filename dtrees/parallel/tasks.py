@@ -547,6 +547,15 @@ class Tasks:
         finally:
             release(self.client, pending)
 
+    def all_results(
+        self,
+        calls: Sequence[Call],
+        heed: Callable[[Mapping[str, int]], object] | None = None,
+    ) -> list[Any]:
+        """Results of tasks in their order, fetched together; see `results`."""
+        found = dict(self.results(calls, together=True, heed=heed))
+        return [found[number] for number in range(len(calls))]
+
     def each(
         self,
         n: int,
@@ -605,8 +614,7 @@ class Tasks:
 
     def asked(self, name: str, held: Sequence[Any], function: Callable[[Any], T]) -> list[T]:
         """What a function says of each result, where it is; small."""
-        found = dict(self.results([Call(name, function, (each,)) for each in held], together=True))
-        return [found[number] for number in range(len(held))]
+        return self.all_results([Call(name, function, (each,)) for each in held])
 
     @contextmanager
     def span(self) -> Iterator[None]:

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.parallel.exchange import add, maximize
 from dtrees.typing import Members, T
 
 Join = Callable[[np.ndarray, np.ndarray], None]
@@ -29,14 +28,7 @@ Question = tuple[np.ndarray, Join | Sequence[int]]  # numbers to be joined; or s
 
 
 class Together:
-    """The members of models that grow at the same time.
-
-    Parameters
-    ----------
-    members : Members
-    n_threads : int
-        Models that work at a time.
-    """
+    """The members of models that grow at the same time, of which `n_threads` work at a time."""
 
     def __init__(self, members: Members, n_threads: int) -> None:
         self.members = members
@@ -140,20 +132,12 @@ class Together:
         return np.split(found, np.cumsum(lengths)[:-1])
 
 
-class OfModel:
+class OfModel(Members):
     """What a model knows of the members, as `dtrees.typing.Members`; `number` is its own."""
 
     def __init__(self, together: Together, number: int) -> None:
         self._together, self._number = together, number
         self.rank, self.n_parts = together.members.rank, together.members.n_parts
-
-    def sum(self, numbers: np.ndarray) -> None:
-        """As `Members.sum`."""
-        self._together.ask(self._number, (numbers, add))
-
-    def largest(self, numbers: np.ndarray) -> None:
-        """As `Members.largest`."""
-        self._together.ask(self._number, (numbers, maximize))
 
     def join(self, numbers: np.ndarray, join: Join) -> None:
         """As `Members.join`."""

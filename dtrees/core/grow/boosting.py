@@ -252,28 +252,20 @@ class Booster:
         if rows.weight is not None:
             weight = rows.weight * rows.weight_unit
             own = weight[chosen]
-        self._n_rows = total = self._sum(n_rows)
+        n_units = n_rows
         heaviest, are_counts = 1.0, True  # a row of weight two has the gradients of two rows
         if own is not None:
             assert rows.weight is not None
             is_broken = float((own != np.rint(own)).any())
             heaviest, is_broken = self._largest(float(own.max(initial=0)), is_broken)
             are_counts = heaviest <= PLAIN_WEIGHT and not is_broken
-            units = rows.weight[chosen].astype(np.float64).astype(np.int64)
-            total = self._sum(int(units.sum()))
+            n_units = int(rows.weight[chosen].astype(np.float64).astype(np.int64).sum())
+        self._n_rows, total = self._sum(np.array([n_rows, n_units], dtype=np.int64)).tolist()
         self._total_weight = total * rows.weight_unit
         self._are_counts = are_counts
         self._largest_weight = PLAIN_WEIGHT if are_counts else heaviest
-        self._derivatives = RowDerivatives(
-            growing.loss,
-            growing.initial,
-            rows.y,
-            weight,
-            team,
-            are_counts,
-            rows.chosen,
-            blocks.empty,
-        )
+        how = weight, team, are_counts, rows.chosen, blocks.empty
+        self._derivatives = RowDerivatives(growing.loss, growing.initial, rows.y, *how)
         self._measured = self._derivatives.largest
         self.raw: np.ndarray = self._derivatives.raw
         of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FREE_CATEGORIES)
@@ -353,9 +345,7 @@ class Booster:
         if self._draws is None:
             return [None] * len(self._records)
         drawn = np.array([sums_of_drawn(self._draws, own) for own in self._derivatives.packed])
-        assert self.members is not None
-        self.members.sum(drawn.reshape(-1))
-        found: list[list[int] | None] = drawn.tolist()
+        found: list[list[int] | None] = self._sum(drawn).tolist()
         return found
 
     def finished(self, thresholds: Thresholds) -> list[Tree]:
@@ -392,18 +382,14 @@ class Booster:
                 self._measured = self._largest(*derivatives.largest)
                 found = self._exponents(*self._measured)
             if found == exponents:
-                if self.members is not None:
-                    self.members.sum(sums.reshape(-1))
-                return sums.tolist(), *exponents
+                return self._sum(sums).tolist(), *exponents
             exponents = found
 
-    def _sum(self, number: int) -> int:
-        """The sum of a number over all members."""
-        if self.members is None:
-            return number
-        numbers = np.array([number], dtype=np.int64)
-        self.members.sum(numbers)
-        return int(numbers[0])
+    def _sum(self, numbers: np.ndarray) -> np.ndarray:
+        """The numbers, int64, contiguous, made the sums over all members."""
+        if self.members is not None:
+            self.members.sum(numbers.reshape(-1))
+        return numbers
 
     def _largest(self, *numbers: float) -> tuple[float, ...]:
         """The largest of each number over all members."""
@@ -450,8 +436,7 @@ class Booster:
         weights = [weights_of_leaves(grower, self.rows.weight) for grower in growers]
         if self.members is None or self.rows.weight is None:
             return weights
-        of_all = np.concatenate(weights)
-        self.members.sum(of_all)
+        of_all = self._sum(np.concatenate(weights))
         return np.split(of_all, np.cumsum([len(each) for each in weights])[:-1])
 
     @property
@@ -475,15 +460,11 @@ class Booster:
             counts, unit = nodes[:, 2].copy(), 1.0
             if self._are_counts and rows.weight is not None:
                 up_to = np.cumsum(np.append(0, rows.weight[grower.rows_of_leaves]))
-                counts, unit = (
-                    up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]],
-                    rows.weight_unit,
-                )
-            if self.members is not None:
-                self.members.sum(counts)
-            values = newton_steps(
-                piece.statistics, counts * unit, grower.l2, shift, self._most, grower.l1
-            )
+                counts = up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]]
+                unit = rows.weight_unit
+            counts = self._sum(counts) * unit
+            how = grower.l2, shift, self._most, grower.l1
+            values = newton_steps(piece.statistics, counts, *how)
         if grower.path_smooth > 0:
             values = smoothed(piece, values, grower.path_smooth)
         values *= self.growing.learning_rate

@@ -118,15 +118,7 @@ class Loss:
         weights: Sequence[np.ndarray | None],
         members: Members | None = None,
     ) -> np.ndarray:
-        """The step of each of some leaves, of a loss with a `level`; float64 (n_leaves,).
-
-        Parameters
-        ----------
-        residuals : list of float64 (n_rows,)
-        weights : list of int64 (n_rows,) or None
-        members : Members or None, default=None
-            That have other rows of the leaves.
-        """
+        """The step of each of some leaves, of a loss with a `level`; arguments as `quantiles`."""
         assert self.level is not None
         found = quantiles(residuals, weights, self.level, members)
         if self.beyond is None:

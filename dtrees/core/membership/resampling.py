@@ -372,23 +372,12 @@ def plain() -> Resampling:
 
 @dataclass(frozen=True, eq=False)
 class KeysElsewhere:
-    """Keys of rows that are not here, but in parts.
-
-    Attributes
-    ----------
-    n_rows : int
-    digest : str
-        That of the bags.
-    by_row : bool
-        As of the bags.
-    each : callable
-        The keys of the parts: tasks of Dask, made anew with each call.
-    """
+    """Keys of rows that are not here, but in parts."""
 
     n_rows: int
-    digest: str
-    by_row: bool
-    each: Callable[[], list[Any]]
+    digest: str  # of the bags
+    by_row: bool  # as of the bags
+    each: Callable[[], list[Any]]  # those of the parts: tasks of Dask, made anew with each call
 
     def __len__(self) -> int:
         return self.n_rows
