@@ -191,11 +191,9 @@ def make_boosted_rows(
 def with_raw(
     rows: BoostedRows, growing: Growing, empty: Callable[..., np.ndarray] = np.empty
 ) -> BoostedRows:
-    """The rows with the raw predictions that they begin with, in an array made by `empty`."""
-    if rows.raw is not None:
-        return rows
+    """The rows with raw predictions of their own that they begin with, in an array of `empty`."""
     raw = empty((len(growing.initial), len(rows.y)), dtype=np.float64)
-    raw[:] = growing.initial[:, np.newaxis]
+    raw[:] = growing.initial[:, np.newaxis] if rows.raw is None else rows.raw
     return replace(rows, raw=raw)
 
 
@@ -239,6 +237,7 @@ class MemberState:
         models = [(names or {name: name for name in rows.arrays}, *own) for names, *own in models]
         growing = [own for _, own, *_ in models]
         takes_codes = len(places) > 1 == len(models) and "held" not in models[0][0]
+        takes_codes &= members is not None or models[0][4] is None  # whose scores walk down trees
         n_bytes = coded.nbytes * (n_rows / max(1, coded.n_rows)) * (2 - takes_codes)
         n_values, n_codes = sum(len(own.initial) for own in growing), int(coded.n_codes.sum())
         n_bytes += bytes_of_boosting(growing[0].rules, n_values, n_rows, n_codes)
@@ -299,7 +298,7 @@ class MemberState:
             of_rows.get("weight"),
             weight_unit,
             None if chosen is None else chosen.astype(np.uint32),
-            np.ascontiguousarray(of_rows["raw"].T) if "raw" in of_rows else None,
+            of_rows["raw"].T if "raw" in of_rows else None,  # models may share it
             numbers,
         )
         rows = with_raw(rows, growing, empty)

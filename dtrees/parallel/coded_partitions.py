@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -134,7 +135,7 @@ class CodedPartitions:
         """
         found: list[tuple[list[Any], int]] = []
         most = self.n_rows if longest is None else max(longest, self.rows_together)
-        cut, name = dask.delayed(cut_rows, pure=False), f"cut-rows-{uuid4().hex}"
+        cut, name, numbers = dask.delayed(cut_rows, pure=False), f"cut-rows-{uuid4().hex}", count()
         for part, length in zip(self.each(), self.lengths, strict=True):
             n_pieces = -(-length // n_rows) if length > most else 1
             for start, stop in even_stretches(length, n_pieces):
@@ -142,7 +143,7 @@ class CodedPartitions:
                 piece = part
                 if n_pieces > 1:
                     is_here = isinstance(part, CodedMatrix)
-                    key = name, len(found)
+                    key = name, next(numbers)
                     piece = cut_rows(part, some) if is_here else cut(part, some, dask_key_name=key)
                 if found and found[-1][1] + stop - start <= n_rows:
                     found[-1] = [*found[-1][0], piece], found[-1][1] + stop - start

@@ -187,6 +187,16 @@ class TestScores:
         assert set(spread.evals_result_) == {"training", "valid_1"}
         assert found(spread) == found(local)
 
+    def test_of_the_only_member(self, here, monkeypatch):
+        """Training rows walk down its trees, so their codes stay."""
+        monkeypatch.setattr(boosted_members, "TAKEN_BYTES", 0)
+        how = {"early_stopping": True, "validation_fraction": None, "max_iter": 9}
+        model, y = model_of("numbers", **how)
+        local = model.fit(X, y)
+        spread = fit(here, "numbers", weight=None, **how)
+        assert spread.train_score_.tolist() == local.train_score_.tolist()
+        assert found(spread) == found(local)
+
     def test_rows_that_are_given_end_the_fit(self, three):
         how = {"early_stopping": True, "max_iter": 60, "n_iter_no_change": 2, "tol": 0.02}
         model, y = model_of("numbers", **how)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from functools import partial
+from itertools import count
 
 import dask
 import dask.array as da
@@ -157,6 +159,21 @@ class TestOneHash:
             return found.scores.tolist(), shrunken.scores.tolist(), final
 
         assert grown_on(three, regime, curve, TABLES[table]) == curve(X)
+
+    def test_of_begun_folds_whose_epoch_ends(self, three, monkeypatch):
+        """Each adds what its trees so far say to a start of its own."""
+        monkeypatch.setattr(boosted_members, "slice_seconds", lambda n_members: 0)
+        go_on, n_slices = boosted_members.BlocksOfMembers._go_on, count(1)
+
+        def end(blocks, wanted):
+            if next(n_slices) in (2, 3):
+                blocks._epochs.end_epoch()
+            return go_on(blocks, wanted)
+
+        monkeypatch.setattr(boosted_members.BlocksOfMembers, "_go_on", end)
+        found = grown_on(three, "partitioned", partial(validated, "begun"), TABLES["spread"])
+        assert next(n_slices) > 4
+        assert found[:2] == expected_of("begun")
 
     def test_of_begun_curves(self, three):
         model, y, params = CASES["begun"]

@@ -5,6 +5,8 @@ import signal
 import sys
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import replace
+from itertools import pairwise
 
 import dask
 import numpy as np
@@ -93,6 +95,20 @@ def test_groups_lie_one_behind_the_other(n_rows, longest, expected, parts):
     assert [sum(part.n_rows for part in some) for some, _ in groups] == expected
     found = np.concatenate([part.column(0) for some, _ in groups for part in some])
     np.testing.assert_array_equal(found, table().column(0))
+
+
+def test_partitions_elsewhere_are_split_and_joined(parts):
+    """The first rows of one may go with the partition before it."""
+    ends = [0, 1, 8, 9, 50]
+    rows = [np.arange(*each) for each in pairwise(ends)]
+    tasks = [dask.delayed(part) for part in table().take_each(rows)]
+    spread = replace(parts, each=lambda: tasks, lengths=tuple(map(len, rows)))
+    some, lengths = zip(*spread.groups(4, 6), strict=True)
+    assert max(map(len, some)) > 1
+    (found,) = dask.compute(some, scheduler="synchronous")
+    assert [sum(part.n_rows for part in each) for each in found] == list(lengths)
+    codes = np.concatenate([part.column(0) for each in found for part in each])
+    np.testing.assert_array_equal(codes, table().column(0))
 
 
 def test_what_is_learned_does_not_depend_on_the_parts(parts):
