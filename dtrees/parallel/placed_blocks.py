@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.parallel.block_tasks import facts_of_codes, make_codes
-from dtrees.parallel.client import release
+from dtrees.parallel.client import RELEASE_SECONDS, call_with_timeout, release
 from dtrees.parallel.coded_partitions import (
     PART_BYTES,
     CodedPartitions,
@@ -215,10 +215,27 @@ class PlacedBlocks:
         away = [(i, worker) for i, (worker, have_it) in enumerate(there) if worker not in have_it]
         self._moved(self._rows, away)
         found: dict[str, list[PlaceOfBlock]] = defaultdict(list)
+        owners: dict[Any, str] = {}
         for number, worker in enumerate(workers):
             keys = self._kept.blocks[number].key, self._rows[number].key
             found[worker].append(PlaceOfBlock(number, lengths[number], *keys))
+            owners |= dict.fromkeys(keys, worker)
+        self._drop_copies(owners)
         return dict(found)
+
+    def _drop_copies(self, owners: dict[Any, str]) -> None:
+        """Let results be on their owners only: of several copies Dask drops any."""
+
+        def drop(dask_scheduler: Any) -> None:  # by value: dtrees need not be there
+            for key, owner in owners.items():
+                task = dask_scheduler.tasks.get(key)
+                there = {each.address for each in task.who_has or ()} if task is not None else set()
+                for other in there - {owner} if owner in there else ():
+                    dask_scheduler.request_remove_replicas(other, [key], stimulus_id="dtrees-copy")
+
+        with suppress(Exception):  # where one is dropped, the epoch ends
+            ask = partial(self._client.run_on_scheduler, drop)
+            call_with_timeout(self._client, ask, RELEASE_SECONDS)
 
     def _threads(self) -> dict[str, int]:
         """Threads of the workers that the blocks are to be on."""

@@ -54,7 +54,8 @@ ReadParquet = pytest.importorskip("dask.dataframe.dask_expr.io.parquet").ReadPar
 
 
 N_ROWS = 600
-UNEVEN = tuple(np.diff([0, *sorted(np.random.default_rng(3).integers(0, 40, 63) * 15), N_ROWS]))
+# the last one is more than a half, and split where it is more than a worker's share
+UNEVEN = tuple(np.diff([0, *sorted(np.random.default_rng(3).integers(0, 40, 63) * 7), N_ROWS]))
 STORAGE = {"dense": lambda table: table.toarray(), "csc": sp.csc_matrix}
 LAYOUTS = {"1": (N_ROWS,), "2": (250, 350), "7": (90,) * 6 + (60,), "64": UNEVEN}
 

@@ -8,7 +8,7 @@ import pytest
 from distributed import Client
 from sklearn.base import clone
 
-from dtrees.parallel import exchange, forest_members, memory, partitioned
+from dtrees.parallel import exchange, forest_members, memory, partitioned, placed_blocks
 from dtrees.parallel.boosted_members import MemberState
 from dtrees.parallel.exchange import EpochEndedError
 from dtrees.parallel.forest_members import MemberOfForest
@@ -55,6 +55,23 @@ def test_the_scheduler_relays_messages(model, five, monkeypatch):
     assert hash_of(found) == expected(model)
     assert found.fit_report_["relayed"] == found.fit_report_["messages"] > 0
     assert_nothing_is_left(five)
+
+
+def test_copies_of_blocks_are_dropped(five, monkeypatch):
+    """Dask would drop any of them, and the epoch would end."""
+    settle, holders = placed_blocks.PlacedBlocks.settle, []
+
+    def settled(blocks):
+        five.replicate(blocks._kept.blocks)
+        found = settle(blocks)
+        holders.extend(blocks._tasks.holders(blocks._kept.blocks))
+        return found
+
+    monkeypatch.setattr(placed_blocks.PlacedBlocks, "settle", settled)
+    found = fitted(five, clone(MODEL))
+    assert hash_of(found) == expected(MODEL)
+    assert {len(workers) for workers in holders} == {1}
+    assert found.fit_report_["epochs"] == 1
 
 
 def test_a_small_budget_is_shared_out(five):
