@@ -18,7 +18,7 @@ class ModelFileError(ValueError):
 
 
 class TableTooLargeError(MemoryError):
-    """A table whose codes do not fit the process that is to hold them."""
+    """A table whose codes, or a growth from it, do not fit this process or the workers."""
 
 
 class NotSharedWarning(UserWarning):

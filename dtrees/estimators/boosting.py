@@ -382,7 +382,7 @@ class BaseBoosting(BaseModel):
                 offset = offsets_of(init_score, target.n_rows, n_classes if n_classes > 2 else 1)
             sides = sides_of(self, values, target, seed, is_shown)
         with stats.phase("coding"):
-            book, coded = plan.code(table, seed, run, stats, sample_weight)
+            book, coded = plan.code(table, seed, run, stats, sample_weight, target)
         here = coded if isinstance(coded, CodedMatrix) else None
         place, coded = place_of_rows(place, coded)
         here = coded if isinstance(coded, CodedMatrix) else here

@@ -37,9 +37,9 @@ from dtrees.parallel.cost import (
     size_of_table,
 )
 from dtrees.parallel.memory import (
+    Least,
     bytes_of_boosting,
     check_room,
-    least_bytes,
     room_of_member,
     stored_cells,
 )
@@ -221,7 +221,7 @@ def estimate_cost(
         size = size_of_table(X, estimator.max_bins)
         n_trees = None if is_forest else 1
         how: dict[str, Any] = {"n_trees": n_trees, "n_sets": n_sets}
-        how["least"] = least_bytes(estimator)
+        how["least"] = Least(estimator)
         choice, machines = place_of(size, regime, estimator.n_jobs, **how)
     depth = depth_of(estimator.max_depth, estimator.max_leaf_nodes)
     growth = GrowthSize(
@@ -275,7 +275,7 @@ def _of_boosting(
     """The estimate of a boosted model; with early stopping, of all iterations."""
     estimator._check_parameters()
     size = size_of_table(X, estimator.max_bins)
-    least = least_bytes(estimator)
+    least = Least(estimator)
     choice, machines = place_of(size, estimator.regime, estimator.n_jobs, least=least)
     is_spread = choice.regime == "partitioned" and machines.is_cluster
     is_sent = choice.regime == "replicated"
@@ -296,7 +296,8 @@ def _of_boosting(
     n_rows = -(-size.n_rows // n_workers) if is_spread else size.n_rows
     n_values = n_trees // int(estimator.max_iter)
     held = TARGET_BYTES * n_rows
-    held += bytes_of_boosting(estimator, n_values, n_rows, int(sum(size.n_codes)))
+    most = max(1, size.n_rows // (2 * estimator.min_samples_leaf))
+    held += bytes_of_boosting(estimator, n_values, n_rows, int(sum(size.n_codes)), most=most)
     in_memory = size.n_bytes * n_rows // max(1, size.n_rows)
     if not is_spread or held + in_memory <= room_of_member(machines.memory):  # or on its disk
         held += in_memory

@@ -70,8 +70,8 @@ from dtrees.parallel import (
     computed,
     encode_partitions,
     is_lazy,
-    least_bytes,
 )
+from dtrees.parallel.memory import Least
 
 if TYPE_CHECKING:
     from dtrees.estimators.base import BaseModel
@@ -241,10 +241,11 @@ class FitPlan:
         run: LocalRunner,
         stats: FitStatistics | None = None,
         sample_weight: Any = None,
+        target: Target | None = None,
     ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
         """The table as codes; rows count by their weights where columns are cut.
 
-        `sample_weight` are weights, or `RowsElsewhere`.
+        `sample_weight` are weights, or `RowsElsewhere`. `target` is what is known of its classes.
         """
         how: dict[str, Any] = {
             "categorical_features": self.estimator.categorical_features,
@@ -259,7 +260,8 @@ class FitPlan:
             how["weights"] = cut_weights(sample_weight, table.n_rows)
         if isinstance(table, PartitionedTable):
             # codes are where trees grow
-            book, coded = encode_partitions(table, **how, **_place_of(self.estimator), stats=stats)
+            place = _place_of(self.estimator, 0 if target is None else target.n_classes)
+            book, coded = encode_partitions(table, **how, **place, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
         if book.categories:
@@ -388,12 +390,12 @@ class RowsElsewhere:
         return self.columns.each(partial(_cut_weights_of, self.read, self.cuts), "weights-of-part")
 
 
-def _place_of(estimator: BaseModel) -> dict[str, Any]:
+def _place_of(estimator: BaseModel, n_classes: int = 0) -> dict[str, Any]:
     """What `encode_partitions` has to know of where an estimator grows, and what that takes."""
     return {
         "regime": getattr(estimator, "regime", None),
         "stays": estimator._adds_steps,
-        "least": least_bytes(estimator),
+        "least": Least(estimator, n_classes if n_classes > 2 else 1),
     }
 
 

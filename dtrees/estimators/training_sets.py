@@ -182,7 +182,7 @@ class TrainingTable:
         if key not in self._codes:
             stats = self.stats.continued()
             with stats.phase("coding"):
-                book, coded = plan.code(table, seed, run, stats, self.sample_weight)
+                book, coded = plan.code(table, seed, run, stats, self.sample_weight, target)
             self._codes[key] = book, coded, rows_of(coded), stats
         return Codes(values, target, seed, *self._codes[key])
 

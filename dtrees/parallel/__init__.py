@@ -24,7 +24,6 @@ from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import grow_sets, grow_trees
 from dtrees.parallel.lazy_collections import is_lazy
-from dtrees.parallel.memory import least_bytes
 from dtrees.parallel.partitions import (
     PartitionedTable,
     admitted,
@@ -69,7 +68,6 @@ __all__ = [
     "known_length",
     "lazy_keys",
     "learn_rows",
-    "least_bytes",
     "map_parts",
     "map_rows",
     "place_of_boosting",

@@ -64,6 +64,7 @@ from dtrees.parallel.memory import (
     configured_bytes,
     gather_rows_of,
     resolution_of,
+    stored_cells,
     trees_at_once,
 )
 from dtrees.parallel.partitions import PartitionedTable, admitted
@@ -149,7 +150,8 @@ def place_of(
         return choice, Machines(1, threaded(n_jobs).n_threads, None)
     threads, limits = await_workers(client), limits_of(client)
     if choice.regime == "partitioned" and size.collection is not None and least is not None:
-        check_growth(least, (size.n_rows, size.n_columns), None, machines(client))
+        n_cells = stored_cells(size.collection, size.n_rows)
+        check_growth(least, (size.n_rows, size.n_columns), n_cells, None, machines(client))
     if choice.regime == "replicated":
         able = able_workers(client, size.n_bytes)
         if not able and choice.reason != ASKED_FOR:

@@ -196,7 +196,7 @@ def _check_table(
     if choose_regime(regime, n_bytes=EVERYTHING, room=room).regime not in kept_regimes(stays):
         check_room(n_cells, table.shape)  # the codes will come here
     elif least and choose_regime(regime, n_bytes=n_cells, room=room).regime == "partitioned":
-        check_growth(least, table.shape, None, executor.machines())
+        check_growth(least, table.shape, n_cells, None, executor.machines())
 
 
 def code_partitions(
@@ -242,7 +242,8 @@ def code_partitions(
 
     choice = choose_regime(regime, n_bytes=n_bytes, room=room)
     if least and choice.regime == "partitioned":
-        check_growth(least, table.shape, int(book.n_codes.sum()), executor.machines())
+        n_codes = int(book.n_codes.sum()) if found.n_stored is None else 0
+        check_growth(least, table.shape, n_bytes, n_codes, executor.machines())
     if choice.regime in kept:
         lengths = tuple(length for _, _, length in parts)
         again = dask.delayed(found, name=f"codebook-{uuid4().hex}", traverse=False)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -120,18 +120,18 @@ def room_of_member(limit: int | None) -> float:
 
 
 def bytes_of_boosting(
-    rules: Any, n_values: int, n_rows: int, n_codes: int, of_row: int = BOOSTED_BYTES
+    rules: Any, n_values: int, n_rows: int, n_codes: int, of_row: int = BOOSTED_BYTES, most: int = 0
 ) -> int:
     """Bytes of a boosted model on a worker, beside its process, and the codes of its rows.
 
     `rules` say how large trees are, as an estimator does. `n_values` are trees of an iteration,
-    `n_codes` those of all columns, and `of_row` are bytes of a row and a value.
+    `n_codes` those of all columns, `of_row` are bytes of a row and a value, and `most` leaves can
+    be split at a time; 0: as many as there are rows.
     """
-    deepest = DEEPEST if rules.max_depth is None else min(DEEPEST, int(rules.max_depth))
-    leaves = deepest  # that wait, where the last leaf is split first
+    leaves = deepest = min(DEEPEST, int(rules.max_depth or DEEPEST))  # that wait: last one first
     if rules.max_leaf_nodes is not None:
         leaves = min(int(rules.max_leaf_nodes), 2**deepest)
-    histograms = CELL_BYTES * n_codes * (WAITING + min(leaves, n_rows))
+    histograms = CELL_BYTES * n_codes * (WAITING + min(leaves, most or n_rows))
     return n_rows + n_values * (of_row * n_rows + histograms)
 
 
@@ -164,9 +164,6 @@ STRETCH_SHARE = 1 / 16  # of what a worker has free, for the samples of columns 
 SAMPLES_SHARE = 1 / 4  # and for the samples of all columns; beyond, fewer rows are looked at,
 FEWER = 1.25  # times the sample
 SAMPLED_BYTES = 8  # of a value of a sample
-
-# bytes that a worker needs at least: by the shape of a table, its codes, and its share of the rows
-Least = Callable[[tuple[int, int], int, float], int]
 
 logger = logging.getLogger(__name__)
 
@@ -210,44 +207,50 @@ def check_partitions(table: PartitionedTable, room: int | None) -> None:
     )
 
 
-def least_bytes(model: Any) -> Least:
-    """Bytes that a worker needs to grow a model, an estimator, from rows that are dealt out.
+@dataclass(frozen=True)
+class Least:
+    """What a worker needs to grow a model, an estimator; `n_values` are trees of an iteration."""
 
-    Codes and arrays of rows may be on its disk. Of trees in rounds, rows of a node are gathered by
-    one worker.
-    """
+    model: Any
+    n_values: int = 1
 
-    def of_trees(shape: tuple[int, int], n_codes: int, share: float) -> int:
-        return COPIES * gather_rows_of(shape[0]) * (shape[1] + BESIDE_CODES)
-
-    def of_boosting(shape: tuple[int, int], n_codes: int, share: float) -> int:
-        n_rows = math.ceil(share * shape[0])
-        return bytes_of_boosting(model, 1, n_rows, n_codes, MAPPED_BYTES)
-
-    return of_boosting if model._adds_steps else of_trees
+    def n_bytes(self, n_rows: int, code_bytes: int, n_codes: int, share: float) -> float:
+        """Bytes for a share of the rows, at least; all else is on its disk, or on other workers."""
+        model, gathered = self.model, gather_rows_of(n_rows)
+        if model._adds_steps:
+            own, most = math.ceil(share * n_rows), max(1, n_rows // (2 * model.min_samples_leaf))
+            return bytes_of_boosting(model, self.n_values, own, n_codes, MAPPED_BYTES, most)
+        if n_rows > gathered * 2.0 ** (min(DEEPEST, int(model.max_depth or DEEPEST)) - 1):
+            return 0.0  # where nodes are cut into halves, a worker gathers none
+        return COPIES * min(1.0, gathered / max(1, n_rows)) * (code_bytes + BESIDE_CODES * n_rows)
 
 
 def check_growth(
     least: Least,
     shape: tuple[int, int],
+    code_bytes: int,
     n_codes: int | None,
     workers: Mapping[str, tuple[int | None, int]],
 ) -> None:
     """Raise TableTooLargeError when workers cannot grow from a table that is dealt out to them.
 
-    `least` says what one needs. `n_codes` are those of all columns; None: nothing is known of
-    them. `workers` are bytes and threads of each.
+    All codes take `code_bytes`, at least. `n_codes` are those of dense columns; None: nothing is
+    known of them. `workers` are bytes and threads of each; the user may say which of them work.
     """
+    n_codes = 2 * (code_bytes // max(1, shape[0])) if n_codes is None else n_codes
     n_threads = sum(threads for _, threads in workers.values())
-    for address, (limit, threads) in sorted(workers.items()):
-        needed = least(shape, n_codes or 2 * shape[1], threads / n_threads)
+    for address, (limit, threads) in () if has_places() else sorted(workers.items()):
+        needed = least.n_bytes(shape[0], code_bytes, n_codes, threads / n_threads)
         if limit is not None and is_too_much(needed, limit):
+            always = least.n_bytes(shape[0], code_bytes, n_codes, 0.0)
+            more = "" if is_too_much(always, limit) else "more workers, or "
+            less = "max_bins" if least.model._adds_steps else "'dtrees.gather-rows' in dask.config"
             raise TableTooLargeError(
-                f"The {len(workers)} workers of the Dask cluster are too small to grow from "
-                f"{shape[0]} x {shape[1]} cells: {address} needs {format_bytes(needed)} at least, "
-                f"beside the {format_bytes(PROCESS_BYTES)} of its process, even with all codes on "
-                f"its disk, and has {format_bytes(limit)} of memory. Start more workers, or "
-                "workers with a larger memory_limit; or fit on fewer rows."
+                f"A worker of the Dask cluster is too small to grow from {shape[0]} x {shape[1]} "
+                f"cells: {address} needs {format_bytes(int(needed))} at least, beside the "
+                f"{format_bytes(PROCESS_BYTES)} of its process, and has {format_bytes(limit)} of "
+                f"memory. Start {more}workers with a larger memory_limit; or fit on fewer rows, or "
+                f"with a smaller {less}."
             )
 
 

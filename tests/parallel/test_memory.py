@@ -1,5 +1,7 @@
 """What fits into memory: batches, histograms, partitions of Dask collections and their codes."""
 
+import math
+
 import dask
 import dask.array as da
 import numpy as np
@@ -12,7 +14,12 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import dtrees
-from dtrees import DecisionTreeClassifier, GradientBoostingRegressor, RandomForestRegressor
+from dtrees import (
+    DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from dtrees.exceptions import TableTooLargeError
 from dtrees.model_selection import GridSearchCV, cross_validate
 from dtrees.parallel import memory
@@ -23,7 +30,6 @@ from dtrees.parallel.memory import (
     check_growth,
     check_partitions,
     check_room,
-    least_bytes,
 )
 from dtrees.parallel.partitions import PartitionedTable, admitted
 from tests.parallel.clusters import connect, ours
@@ -43,6 +49,15 @@ MODELS = {
 def never(block):
     """A partition that nobody must ask for."""
     raise AssertionError("it is computed")
+
+
+def is_admitted(least, shape, code_bytes, n_codes=None):
+    """Whether a worker of 400 MB may grow from such a table."""
+    try:
+        check_growth(least, shape, code_bytes, n_codes, {"a": (400 * MB, 1)})
+    except TableTooLargeError:
+        return False
+    return True
 
 
 def table(X, n_rows):
@@ -98,9 +113,7 @@ class TestGrowth:
         model = clone(self.BOOSTING).set_params(regime="partitioned")
         said = []
         for call in (model.fit, lambda X, y: dtrees.estimate_cost(model, X)):
-            with pytest.raises(
-                TableTooLargeError, match=r"1 workers .* 11000000 x 8 cells"
-            ) as told:
+            with pytest.raises(TableTooLargeError, match=r"A worker .* 11000000 x 8 cells") as told:
                 call(X, y)
             said.append(str(told.value))
         assert said[0] == said[1]
@@ -113,29 +126,93 @@ class TestGrowth:
         monkeypatch.setattr(rows, lambda *_: pytest.fail("coded"))
         X = da.random.default_rng(0).normal(size=(3_000, 2_000), chunks=(1_000, 2_000))
         model = GradientBoostingRegressor(max_bins=255, regime="partitioned")
-        with pytest.raises(TableTooLargeError, match="1 workers"):
-            model.fit(X, np.arange(3_000.0))
+        with pytest.raises(TableTooLargeError, match=r"Start workers .* smaller max_bins"):
+            model.fit(X, np.arange(3_000.0))  # more of them would not help
         assert ours(small) == []
 
-    @any_of(st.integers(1, 64), st.sampled_from([None, 7, 31]), st.integers(1, 500))
-    def test_the_least_number_of_workers(self, n_threads, leaves, n_columns):
-        """As many as the message asks for are enough, and one less is not."""
-        least = least_bytes(clone(self.BOOSTING).set_params(max_leaf_nodes=leaves))
+    @pytest.mark.parametrize("is_lazy", [False, True])
+    def test_of_classes(self, is_lazy, small, monkeypatch):
+        """Each has histograms: ten are too many for what two have room for."""
+        monkeypatch.setattr("dtrees.parallel.row_columns.FEW_ROWS", 0)
+        rows = "dtrees.parallel.encoding.Coding.encode"
+        monkeypatch.setattr(rows, lambda *_: pytest.fail("coded"))
+        X = da.random.default_rng(0).normal(size=(3_000, 200), chunks=(1_000, 200))
+        y = np.arange(3_000) % 10
+        model = GradientBoostingClassifier(max_bins=255, regime="partitioned", early_stopping=False)
+        with pytest.raises(TableTooLargeError, match="max_bins"):
+            model.fit(X, da.from_array(y, chunks=1_000) if is_lazy else y)
+        least = memory.Least(model)  # of two
+        assert is_admitted(least, (3_000, 200), 600_000, 200 * 255)
+
+    @pytest.mark.parametrize("is_sparse", [False, True])
+    def test_wide_tables_of_few_rows_fit(self, is_sparse, small):
+        """65,536 such rows would not."""
+        X = np.random.default_rng(0).integers(0, 2, (200, 3_000)).astype(np.int8)
+        if is_sparse:
+            parts = [sp.csr_matrix(X[:100]), sp.csr_matrix(X[100:])]
+            parts = [da.from_delayed(dask.delayed(each), each.shape, meta=each) for each in parts]
+        table = da.concatenate(parts) if is_sparse else da.from_array(X, chunks=(100, 3_000))
+        tree = clone(TREE)
+        with dask.config.set({"dtrees.regime": "partitioned"}):
+            tree.fit(table, X[:, 0] & X[:, 1])
+        assert tree.fit_report_["regime"] == "partitioned"
+        np.testing.assert_array_equal(tree.predict(X), X[:, 0] & X[:, 1])
+
+    def test_rows_that_a_worker_cannot_gather(self, small):
+        """Nothing is computed; what the message says helps."""
+        shape = 70_000, 20_000
+        X = da.zeros(shape, chunks=(200, 20_000))
+        X = X.map_blocks(never, dtype=float, meta=np.empty((0, 0)))
+        forest = RandomForestRegressor(2, regime="partitioned")
+        for call in (forest.fit, lambda X, y: dtrees.estimate_cost(forest, X)):
+            with pytest.raises(TableTooLargeError, match=r"fewer rows.*'dtrees\.gather-rows'"):
+                call(X, np.zeros(shape[0]))
+        assert ours(small) == []
+        least = memory.Least(forest)
+        assert not is_admitted(least, shape, math.prod(shape))
+        with dask.config.set({"dtrees.gather-rows": 4_000}):
+            assert is_admitted(least, shape, math.prod(shape))
+
+    @pytest.mark.parametrize(("depth", "fits"), [(2, True), (20, False), (None, False)])
+    def test_trees_without_small_nodes(self, depth, fits):
+        """Of a billion rows, four nodes are not gathered."""
+        least = memory.Least(RandomForestRegressor(2, max_depth=depth))
+        assert is_admitted(least, (10**9, 1_000), 10**12) == fits
+
+    @pytest.mark.parametrize(("n_rows", "fits"), [(20_000, True), (1_000_000, False)])
+    def test_only_leaves_that_can_be_split_have_histograms(self, n_rows, fits):
+        model = GradientBoostingRegressor(max_leaf_nodes=10_000, max_depth=None)
+        assert is_admitted(memory.Least(model), (n_rows, 60), 60 * n_rows, 60 * 255) == fits
+        model.set_params(min_samples_leaf=1_000)
+        assert is_admitted(memory.Least(model), (n_rows, 60), 60 * n_rows, 60 * 255)
+
+    @any_of(
+        st.integers(1, 64), st.sampled_from([None, 7, 31]), st.sampled_from([8, 500, 10**6])
+    )  # fmt: skip
+    def test_more_workers_are_asked_for_where_they_help(self, n_threads, leaves, n_columns):
+        least = memory.Least(clone(self.BOOSTING).set_params(max_leaf_nodes=leaves))
         shape = 10**8, n_columns
 
-        def fits(n):
-            workers = {f"w{i}": (400 * MB, n_threads) for i in range(n)}
-            try:
-                check_growth(least, shape, None, workers)
-            except TableTooLargeError:
-                return False
-            return True
+        def check(n_workers):
+            workers = {f"w{i}": (400 * MB, n_threads) for i in range(n_workers)}
+            check_growth(least, shape, math.prod(shape), None, workers)
 
-        n = next(n for n in range(1, 99) if fits(n))
-        assert not fits(n - 1) or n == 1
-        assert fits(n + 1)
-        check_growth(least, shape, None, {"no limit": (None, 1), "none": (PROCESS_BYTES, 1)})
-        check_growth(least_bytes(TREE), shape, None, {"a": (400 * MB, 1)})  # in rounds
+        with pytest.raises(TableTooLargeError) as told:
+            check(1)
+        if "more workers" in str(told.value):
+            check(1_000)
+        else:
+            with pytest.raises(TableTooLargeError, match="Start workers"):
+                check(1_000)
+
+    def test_who_is_not_asked(self):
+        """Workers without a limit, and all where the user says which of them work."""
+        least, shape = memory.Least(self.BOOSTING), (10**8, 8)
+        of_table = least, shape, math.prod(shape), None
+        check_growth(*of_table, {"no limit": (None, 1), "none": (PROCESS_BYTES, 1)})
+        assert not is_admitted(*of_table)
+        with dask.annotate(workers=["large"]):
+            assert is_admitted(*of_table)
 
 
 @pytest.mark.parametrize(
