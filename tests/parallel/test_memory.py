@@ -158,6 +158,20 @@ class TestGrowth:
         assert tree.fit_report_["regime"] == "partitioned"
         np.testing.assert_array_equal(tree.predict(X), X[:, 0] & X[:, 1])
 
+    def test_codes_of_sparse_columns_have_no_histograms(self, small):
+        """As many of dense ones would be too many."""
+        X = sp.random(2_000, 5_000, 0.03, format="csr", random_state=0)
+        parts = [
+            da.from_delayed(dask.delayed(each), each.shape, meta=each)
+            for each in (X[:1_000], X[1_000:])
+        ]
+        model = GradientBoostingRegressor(max_iter=2, regime="partitioned")
+        model.fit(da.concatenate(parts), X[:, :40].sum(axis=1).A1)
+        assert model.fit_report_["regime"] == "partitioned"
+        n_codes = int(model.codebook_.n_codes.sum())
+        assert is_admitted(memory.Least(model), X.shape, 12 * X.nnz, 0)
+        assert not is_admitted(memory.Least(model), X.shape, X.shape[0] * X.shape[1], n_codes)
+
     def test_rows_that_a_worker_cannot_gather(self, small):
         """Nothing is computed; what the message says helps."""
         shape = 70_000, 20_000
