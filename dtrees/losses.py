@@ -22,7 +22,8 @@ class Loss(ABC):
 
     Arrays of raw predictions have the shape (n_rows,). With three classes or more it is
     (n_rows, n_classes), and so is that of derivatives. Targets of a classifier are the numbers of
-    the classes, 0, 1, ..., in the order of ``classes_``. Arguments are read only.
+    the classes, 0, 1, ..., in the order of ``classes_``. Arguments are read only, and have a row at
+    least.
 
     Methods have to treat each row alike, and by itself: then the model has the same bits in any
     order of the rows, on any number of threads.

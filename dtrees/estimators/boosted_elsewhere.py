@@ -108,9 +108,7 @@ class PartOfFit:
 
     def check_own(self, loss: OwnLoss) -> None:
         """Let a loss of the user's refuse targets of rows that have a weight (ValueError)."""
-        y = self.y if self.units is None else self.y[self.units > 0]
-        if len(y) > 0:
-            loss.check(y)
+        loss.check(self.y if self.units is None else self.y[self.units > 0])
 
     def begins(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Targets and weights of the rows that are grown from, float64 (n,), or None."""

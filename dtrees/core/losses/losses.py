@@ -471,7 +471,7 @@ NUMBERS = {
 
 @dataclass(frozen=True)
 class OwnLoss:
-    """A loss that has methods instead of a name."""
+    """A loss that has methods instead of a name; these are not asked of no rows."""
 
     own: Any = field(compare=False)  # equal ones are of one class
     # largest_gradient, largest_hessian: of all rows, before an iteration
@@ -494,7 +494,8 @@ class OwnLoss:
 
     def check(self, y: np.ndarray) -> None:
         """Let the loss refuse targets."""
-        self.own.check_target(_read_only(y))
+        if len(y) > 0:
+            self.own.check_target(_read_only(y))
 
     def initial(self, y: np.ndarray, weight: np.ndarray | None, n_values: int) -> np.ndarray:
         """Raw predictions that a model begins with, float64 (n_values,)."""
@@ -509,6 +510,8 @@ class OwnLoss:
 
     def derivatives(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradients and hessians, both float64 (n_values, n_rows), as `raw`."""
+        if len(y) == 0:
+            return np.empty(raw.shape), np.empty(raw.shape)
         asked = _as_asked(raw.T)
         found = self.own.gradient_and_hessian(_read_only(y), asked)
         if not isinstance(found, tuple) or len(found) != 2:
@@ -570,7 +573,8 @@ class OwnLoss:
         members: Members | None = None,
     ) -> float:
         """The mean loss of rows; see `Loss.mean`."""
-        values = self._checked(self.own.of_rows(_read_only(y), _as_asked(raw)), y.shape, "losses")
+        losses = self.own.of_rows(_read_only(y), _as_asked(raw)) if len(y) > 0 else np.empty(0)
+        values = self._checked(losses, y.shape, "losses")
         return float(mean_in_any_order(values, weight, members))
 
     def means(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
@@ -579,13 +583,13 @@ class OwnLoss:
 
     def predictions(self, raw: np.ndarray) -> np.ndarray:
         """Numbers of raw predictions, both float64 (n_rows,)."""
-        found = self.own.inverse_link(_read_only(raw))
+        found = self.own.inverse_link(_read_only(raw)) if len(raw) > 0 else None
         return self._checked(raw if found is None else found, raw.shape, "predictions")
 
     def shares(self, raw: np.ndarray) -> np.ndarray:
         """Shares of classes; see `shares_of_classes`."""
         asked = _as_asked(raw)
-        found = self.own.inverse_link(asked)
+        found = self.own.inverse_link(asked) if len(raw) > 0 else None
         if found is None:
             return shares_of_classes(raw)
         shares = self._checked(found, asked.shape, "shares")

@@ -368,6 +368,37 @@ def test_means_of_own_losses():
     assert OwnLoss(Square()).mean(Y, raw, np.array([1.0, 1, 2])) == pytest.approx(4.5 / 4)
 
 
+class Refuses(Loss):
+    """Cannot do anything with no rows."""
+
+    def _refuse(self, *arguments):
+        assert 0 not in arguments[-1].shape
+        return arguments[-1]
+
+    gradient_and_hessian = of_rows = inverse_link = check_target = _refuse
+
+
+@pytest.mark.parametrize("n_values", [1, 3])
+def test_own_losses_are_not_asked_of_no_rows(n_values):
+    loss, none = OwnLoss(Refuses()), np.empty(0)
+    loss.check(none)
+    for part in loss.derivatives(none, np.empty((n_values, 0))):
+        assert part.shape == (n_values, 0)
+    assert loss.predictions(none).shape == (0,)
+    assert loss.shares(np.empty((0, n_values))).shape == (0, max(2, n_values))
+
+
+def test_means_where_others_have_the_rows():
+    raw = np.array([[1.0], [1.0], [0.0]])
+
+    def mean(members):
+        rows = slice(3 * members.rank)  # none, and all
+        loss = OwnLoss(Square() if members.rank else Refuses())
+        return loss.mean(Y[rows], raw[rows], None, members)
+
+    assert together([mean] * 2) == [pytest.approx(2.5 / 3)] * 2
+
+
 def test_two_of_a_class_are_equal():
     assert OwnLoss(Square()) == OwnLoss(Square(3))
     assert OwnLoss(Square()) != OwnLoss(Answers())
