@@ -59,6 +59,27 @@ other work that users do often. A new path comes with its switch (`PATH_IS_ON` i
 `dtrees/core/data/_paths.pxd`) and its row in `benchmarks/paths.py`.
 
 """
+ON_CLUSTERS = """## Paths of clusters
+
+`make paths` starts no cluster, so these are measured by hand. To switch one off, set its constant
+on the workers.
+
+| path | lines | off | on | work | date |
+|---|---|---|---|---|---|
+| whole search | 5 | 2.5 s | 1.8 s | boosting of 500,000 × 30, 8 workers | 2026-11-29 |
+| whole search | 5 | 3.7 s | 3.4 s | boosting of 500,000 × 30, 2 workers | 2026-11-29 |
+| mapped codes | 160 | workers are lost | 378 s | boosting of 8 GB, 2 × 400 MB | 2026-11-29 |
+
+Whole search: where the columns of a boosted model have few codes, every member searches all of
+them, and a round has a message less. The work is 20 iterations of 31 codes a column, on a busy
+machine; processor time on 8 workers goes from 6.1 to 4.7 s. The seconds are of growth. Off:
+`dtrees.core.grow.boosting.WHOLE_CODES = 0`.
+
+Mapped codes: where a worker has no memory for the codes of a boosted model, they are in files of
+its disk (`dtrees.coding.mapped`, `count_mapped` and `let_go_of_column` of `_column_blocks.pyx`).
+The work is 10,000,000 × 100 raw numbers; the seconds are of the fit. Off:
+`dtrees.parallel.memory.MEMBER_SHARE = math.inf`.
+"""
 
 
 @dataclass(frozen=True)
@@ -388,7 +409,7 @@ def page_of(found: list[Row]) -> str:
     weak = below_the_rule(found)
     told = f"Below the rule: {', '.join(weak)}." if weak else "Every path earns its place."
     table = "\n".join([report.head(TABLE), *(report.row(row.cells()) for row in found)])
-    return f"{PAGE}{TABLE.note}\n\n{table}\n\n{told}\n"
+    return f"{PAGE}{TABLE.note}\n\n{table}\n\n{told}\n\n{ON_CLUSTERS}"
 
 
 def digest_of(result: Any) -> str:

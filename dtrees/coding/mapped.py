@@ -7,6 +7,7 @@ are mapped, and Dask ends a worker that seems to have too much. So who reads an 
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import tempfile
@@ -15,6 +16,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dtrees.exceptions import ClusterError
+
+# of file systems that cannot set room aside
+UNABLE = errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS
+
 
 def empty_on_disk(
     shape: int | tuple[int, ...],
@@ -22,18 +28,35 @@ def empty_on_disk(
     order: Literal["C", "F"] = "C",
     *,
     folder: str | None = None,
+    owner: str = "This process",
 ) -> np.ndarray:
-    """An array in a file of this folder, as `numpy.empty`; OSError: there is no room on the disk.
+    """An array in a file of this folder, as `numpy.empty`; one without elements is in memory.
 
-    An array without elements is in memory.
+    Raises ClusterError where there is no room on the disk: it names the `owner`, a worker.
     """
     n_bytes = prod(shape if isinstance(shape, tuple) else (shape,)) * np.dtype(dtype).itemsize
     if n_bytes == 0:
         return np.empty(shape, dtype, order)
-    with tempfile.TemporaryFile(dir=folder) as file:
-        if hasattr(os, "posix_fallocate"):  # or who writes to a full disk is killed
-            os.posix_fallocate(file.fileno(), 0, n_bytes)
-        return np.memmap(file, dtype, "w+", shape=shape, order=order)
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            _set_aside(file.fileno(), n_bytes)
+            return np.memmap(file, dtype, "w+", shape=shape, order=order)
+    except OSError as error:
+        raise ClusterError(
+            f"{owner} has more rows than its memory has room for, and cannot have {n_bytes:,} bytes"
+            f" of them in a file of {folder or tempfile.gettempdir()}: {error}."
+        ) from error
+
+
+def _set_aside(file: int, n_bytes: int) -> None:
+    """Give a file its room on the disk, if its system can: who writes to a full one is killed."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(file, 0, n_bytes)
+    except OSError as error:
+        if error.errno not in UNABLE:
+            raise
 
 
 def is_mapped(array: Any) -> bool:

@@ -217,6 +217,7 @@ class MemberState:
         together: Together | None,
         places: Sequence[PlaceOfBlock],
         models: Sequence[tuple[Any, ...]],
+        bytes_of_row: float,
     ) -> dict[int, MemberState]:
         """Those of several models, from the blocks of a worker; they have one table of codes.
 
@@ -238,12 +239,13 @@ class MemberState:
         growing = [own for _, own, *_ in models]
         takes_codes = len(places) > 1 == len(models) and "held" not in models[0][0]
         takes_codes &= members is not None or models[0][4] is None  # whose scores walk down trees
-        n_bytes = coded.nbytes * (n_rows / max(1, coded.n_rows)) * (2 - takes_codes)
+        n_bytes = bytes_of_row * n_rows * (2 - takes_codes)
         n_values, n_codes = sum(len(own.initial) for own in growing), int(coded.n_codes.sum())
         n_bytes += bytes_of_boosting(growing[0].rules, n_values, n_rows, n_codes)
         empty: Callable[..., np.ndarray] = np.empty
         if n_bytes > room_of_member(worker.memory_manager.memory_limit):
-            empty = partial(empty_on_disk, folder=worker.local_directory)
+            folder, owner = worker.local_directory, worker.address
+            empty = partial(empty_on_disk, folder=folder, owner=owner)
             logger.info("%s has the codes of its rows on its disk", worker.address)
         if len(places) > 1 or empty is not np.empty:
             blocks.clear()
@@ -385,9 +387,10 @@ def grow_iterations(
         if sent is not None:
             others = members if len(epoch.addresses) > 1 else None
             together = None
-            if others is not None and len(sent.value) > 1:
+            models, bytes_of_row = sent.value
+            if others is not None and len(models) > 1:
                 together = Together(others, n_threads)
-            states = MemberState.begin_all(others, together, places, sent.value)
+            states = MemberState.begin_all(others, together, places, models, bytes_of_row)
             members.state.update(models=states, together=together)
         states, together = members.state["models"], members.state["together"]
         if together is not None:
@@ -530,4 +533,5 @@ class BlocksOfMembers(PlacedBlocks):
                 strict=True,
             )
         ]
-        return places, self._tasks.send("boosted-model", SharedArrays(models))
+        bytes_of_row = self._parts.n_bytes / max(1, self._parts.n_rows)
+        return places, self._tasks.send("boosted-model", SharedArrays((models, bytes_of_row)))

@@ -44,7 +44,6 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from dask.sizeof import sizeof
 
 from dtrees._forks import lock_of_process
 from dtrees.exceptions import ClusterError
@@ -418,9 +417,12 @@ class Exchange(Members):
         await self._write(partner, step, numbers.dtype.str, sent, numbers.nbytes)
 
     async def _tell(self, partner: int, step: Any, thing: Any) -> None:
-        from distributed.protocol import to_serialize
+        from distributed.protocol import Serialized, serialize
+        from distributed.utils import nbytes
 
-        await self._write(partner, step, "", to_serialize(thing), sizeof(thing))
+        header, frames = serialize(thing)
+        n_bytes = sum(map(nbytes, frames))
+        await self._write(partner, step, "", Serialized(header, frames), n_bytes)
 
     async def _write(self, partner: int, step: Any, kind: str, sent: Any, n_bytes: int) -> None:
         address = self._epoch.addresses[partner]

@@ -1,5 +1,6 @@
 """Arrays in files: as those in memory, and nothing is left of them."""
 
+import errno
 import os
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.mapped import empty_on_disk, is_mapped, let_go
+from dtrees.exceptions import ClusterError
 from tests.coding.examples import coded_columns
 
 
@@ -43,8 +45,21 @@ def test_pages_do_not_count(tmp_path):
 
 
 def test_a_full_disk_is_told(tmp_path):
-    with pytest.raises(OSError, match=r"File too large|No space left"):  # not when it is written
-        empty_on_disk(2**60, np.uint8, folder=tmp_path)
+    about = rf"a worker .* {2**60:,} bytes .* {tmp_path}: .*(File too large|No space left)"
+    with pytest.raises(ClusterError, match=about):  # not when it is written
+        empty_on_disk(2**60, np.uint8, folder=tmp_path, owner="a worker")
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL])
+def test_file_systems_that_set_no_room_aside(number, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", fail)
+    made = empty_on_disk((3, 4), np.uint16, folder=tmp_path)
+    made[:] = 7
+    assert is_mapped(made)
+    assert made.sum() == 84
 
 
 def test_parts_that_come_one_by_one(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import threading
@@ -18,7 +19,7 @@ from dtrees import GradientBoostingRegressor
 from dtrees.callbacks import Callback
 from dtrees.coding.mapped import empty_on_disk
 from dtrees.core.grow import boosting
-from dtrees.exceptions import WorkerLostError
+from dtrees.exceptions import ClusterError, WorkerLostError
 from dtrees.model_selection import cross_validate
 from dtrees.parallel import boosted_members, exchange, tasks
 from tests.core.grow.boosted_cases import Squares
@@ -30,6 +31,7 @@ pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
 
 LAYOUTS = {"1": 600, "2": 300, "7": 90, "uneven": (10, 0, 250, 0, 1, 339)}
+ONES = (1, 199, 1, 199, 1, 199)
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +52,7 @@ def three():
 def fit(client, name="two classes", layout="7", weight=WEIGHT, **parameters):
     """A model of the table in partitions, on a cluster."""
     model, y = model_of(name, regime="partitioned", **parameters)
-    chunks = LAYOUTS[layout]
+    chunks = LAYOUTS.get(layout, layout)
     table = da.from_array(X, chunks=((chunks, -1) if isinstance(chunks, int) else (chunks, (5,))))
     with client.as_current():
         return model.fit(table, y, sample_weight=weight)
@@ -163,6 +165,24 @@ class TestOneHash:
         lazy = fit(three, "numbers", weight=weight, early_stopping=True, validation_fraction=0.9)
         assert found(lazy) == found(model)
 
+    @pytest.mark.parametrize("how", [{}, {"early_stopping": True}], ids=["plain", "early"])
+    def test_losses_of_ones_own_where_members_have_no_row(self, how, three):
+        class NeedsRows(Squares):
+            def gradient_and_hessian(self, y, raw):
+                assert len(y) > 0
+                return super().gradient_and_hessian(y, raw)
+
+            def of_rows(self, y, raw):
+                assert len(y) > 0
+                return super().of_rows(y, raw)
+
+        weight = np.zeros(600)
+        weight[200:240] = 1.0
+        model, y = model_of("numbers", loss=NeedsRows(), **how)
+        model.fit(X, y, sample_weight=weight)
+        spread = fit(three, "numbers", weight=weight, loss=NeedsRows(), **how)
+        assert found(spread) == found(model)
+
     def test_of_rows_that_begin_with_raw_predictions(self, three):
         start = np.random.default_rng(3).normal(size=600)
         model, y = model_of("numbers", early_stopping=True)
@@ -260,6 +280,39 @@ class TestOnDisk:
             spread = cross_validate(model, da.from_array(X, chunks=(90, -1)), y, cv=3)
         assert found(spread.final_estimator) == found(alone.final_estimator)
         assert no_room
+
+    def test_a_first_block_of_one_row_says_nothing(self, three, monkeypatch):
+        """All codes of a member are 3,000 bytes at most, and laid out as many."""
+        monkeypatch.setattr(boosted_members, "bytes_of_boosting", lambda *_: 0)
+        monkeypatch.setattr(boosted_members, "room_of_member", lambda limit: 6_000)
+        monkeypatch.setattr(boosted_members, "empty_on_disk", None)
+        monkeypatch.setattr("dtrees.parallel.placed_blocks.BLOCKS_PER_THREAD", 200)
+        assert found(fit(three, "numbers", ONES)) == expected_of("numbers")
+
+    @pytest.mark.usefixtures("rounds_one_by_one", "no_room")
+    def test_a_full_disk_leaves_the_trees_so_far(self, three, monkeypatch):
+        def full(*_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        go_on, calls = boosted_members.BlocksOfMembers._go_on, []
+
+        def another_epoch(self, wanted):
+            calls.append(wanted)
+            if len(calls) == 3:
+                self._epochs.end_epoch()
+                monkeypatch.setattr(os, "posix_fallocate", full)
+            return go_on(self, wanted)
+
+        monkeypatch.setattr(boosted_members.BlocksOfMembers, "_go_on", another_epoch)
+        with pytest.raises(ClusterError, match=r"://.* bytes .*No space left.*complete") as caught:
+            fit(three, "numbers", max_iter=9)
+        assert ours(three) == []
+        made = caught.value.estimator
+        assert 0 < made.n_iter_ < 9
+        _, y = model_of("numbers")
+        monkeypatch.undo()
+        made.set_params(regime="local").resume(X, y, sample_weight=WEIGHT)
+        assert found(made) == expected_of("numbers", max_iter=9)
 
     @pytest.mark.usefixtures("rounds_one_by_one", "no_room")
     def test_an_epoch_begins_from_the_trees_so_far(self, three, monkeypatch):

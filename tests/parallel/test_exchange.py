@@ -168,6 +168,21 @@ def test_messages_are_few(length, five):
         assert work["bytes_moved"] <= 3 * 8 * length * 2
 
 
+def test_bytes_that_are_told_do_not_depend_on_chance(five):
+    """Dask estimates the size of long lists by some of their elements."""
+    own = [np.zeros(10**6 if k == 7 else 1) for k in range(40)]
+
+    def tell(members):
+        members.gather(own)
+        members.deal([[own], [own]])
+        return members.work["bytes_moved"]
+
+    with epoch_of(five, 2) as epoch:
+        found = results(five, epoch, tell)
+    assert found[0] == found[1]
+    assert 2 * 8 * 10**6 < found[0] < 2.1 * 8 * 10**6
+
+
 def test_what_a_member_keeps_lasts_as_long_as_the_epoch(five):
     def count(members):
         members.state["calls"] = members.state.get("calls", 0) + 1
