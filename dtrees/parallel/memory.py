@@ -248,9 +248,9 @@ def check_growth(
             raise TableTooLargeError(
                 f"A worker of the Dask cluster is too small to grow from {shape[0]} x {shape[1]} "
                 f"cells: {address} needs {format_bytes(int(needed))} at least, beside the "
-                f"{format_bytes(PROCESS_BYTES)} of its process, and has {format_bytes(limit)} of "
-                f"memory. Start {more}workers with a larger memory_limit; or fit on fewer rows, or "
-                f"with a smaller {less}."
+                f"{format_bytes(PROCESS_BYTES)} of its process, and has {KILLED_SHARE:.0%} of "
+                f"{format_bytes(limit)} of memory before Dask ends it. Start {more}workers with a "
+                f"larger memory_limit; or fit on fewer rows, or with a smaller {less}."
             )
 
 
