@@ -206,6 +206,8 @@ class PlacedBlocks:
         self._tasks.wait(halves)
         self._spread()
         hanging = self._tasks.hanging()
+        if hanging.issuperset(self._tasks.workers()):  # they may be busy only, and nobody else is
+            hanging = frozenset()
         halves = [*self._kept.blocks, *self._rows]
         if hanging and any(hanging.issuperset(there) for there in self._tasks.holders(halves)):
             raise LostResultsError("Workers that hang have some of the rows.")
