@@ -342,7 +342,7 @@ def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[:
     cdef RowsOfNode node
     cdef Totals totals
     if rows is not None:
-        some = rows
+        some = np.append(rows, np.uint32(0)).astype(np.uint32)  # there may be none
         first = &some[0]
         n = len(rows)
     node = RowsOfNode(first, n, &derivatives[0], <int>shift)

@@ -316,7 +316,7 @@ cdef class RowDraws:
         cdef uint64_t least
         cdef int64_t nearest
         cdef double own
-        if self.numbers is not None:
+        if self.numbers is not None and self.numbers.shape[0] > 0:
             numbers = &self.numbers[0]
         with nogil:
             self.n_drawn = draw_rows(&self.chosen[0], numbers, self.n_rows, seed, iteration, share,
