@@ -260,7 +260,8 @@ cdef int64_t draw_rows(const uint32_t* chosen, const uint64_t* numbers, int64_t 
     """Rows that are drawn, ascending, and the others behind them; returns how many are drawn.
 
     chosen : (n_rows,), ascending. numbers : (n_rows,), by which they are drawn; NULL: `chosen`.
-    rows : (n_rows,), OUT. scratch : (n_rows,). least : OUT, of the draws, and nearest : OUT, where
+    rows : (n_rows,), OUT. scratch : (n_rows,). least, nearest : IN, OUT, the least of the draws so
+    far, and where it is
     """
     cdef uint64_t key = philox_draw(seed, STREAM_BOOTSTRAP, 0, iteration)
     cdef uint64_t draw
@@ -268,8 +269,6 @@ cdef int64_t draw_rows(const uint32_t* chosen, const uint64_t* numbers, int64_t 
     cdef int64_t rest = 0
     cdef int64_t i
     cdef bint is_drawn
-    least[0] = 0xFFFFFFFFFFFFFFFF
-    nearest[0] = 0
     for i in range(n_rows):
         draw = hash64(key, chosen[i] if numbers == NULL else numbers[i])
         if draw < least[0]:
@@ -313,14 +312,15 @@ cdef class RowDraws:
             Those that have other rows.
         """
         cdef const uint64_t* numbers = NULL
-        cdef uint64_t least
-        cdef int64_t nearest
+        cdef uint64_t least = 0xFFFFFFFFFFFFFFFF
+        cdef int64_t nearest = 0
         cdef double own
-        if self.numbers is not None and self.numbers.shape[0] > 0:
-            numbers = &self.numbers[0]
-        with nogil:
-            self.n_drawn = draw_rows(&self.chosen[0], numbers, self.n_rows, seed, iteration, share,
-                                     &self.rows[0], &self.scratch[0], &least, &nearest)
+        if self.n_rows > 0:  # a member may have none
+            if self.numbers is not None:
+                numbers = &self.numbers[0]
+            with nogil:
+                self.n_drawn = draw_rows(&self.chosen[0], numbers, self.n_rows, seed, iteration,
+                                         share, &self.rows[0], &self.scratch[0], &least, &nearest)
         own = -<double>(least >> 11)
         of_all, best = np.array([self.n_drawn]), np.array([own])
         if members is not None:
