@@ -177,6 +177,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         saved = table.saved.of_growth(plan.estimator, about, sets, stats, offset=offset)
 
     def begin(number: int, model: Any) -> Start:
+        """Where a model begins; the target of its rows is not kept while it grows."""
         own = _target_of(model, target, values, table.sample_weight, sets.rows(number))
         return start_of(model, common, own, sides_of(model, values, own, seed))
 

@@ -220,9 +220,12 @@ def estimate_cost(
     with nullcontext() if client is None else client.as_current():
         size = size_of_table(X, estimator.max_bins)
         n_trees = None if is_forest else 1
-        how: dict[str, Any] = {"n_trees": n_trees, "n_sets": n_sets}
-        how["least"] = Least(estimator)
-        choice, machines = place_of(size, regime, estimator.n_jobs, **how)
+        choice, machines = place_of(
+            *(size, regime, estimator.n_jobs),
+            n_trees=n_trees,
+            n_sets=n_sets,
+            least=Least(estimator),
+        )
     depth = depth_of(estimator.max_depth, estimator.max_leaf_nodes)
     growth = GrowthSize(
         n_rows=size.n_rows,

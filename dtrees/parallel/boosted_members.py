@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from dask.sizeof import sizeof
 
-from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.mapped import empty_on_disk, let_go
 from dtrees.core.grow._team import Team
 from dtrees.core.grow.assembly import Thresholds
@@ -240,7 +240,8 @@ class MemberState:
         takes_codes = len(places) > 1 == len(models) and "held" not in models[0][0]
         takes_codes &= members is not None or models[0][4] is None  # whose scores walk down trees
         n_bytes = bytes_of_row * n_rows * (2 - takes_codes)
-        n_values, n_codes = sum(len(own.initial) for own in growing), int(coded.n_codes.sum())
+        n_values = sum(len(own.initial) for own in growing)
+        n_codes = int(coded.n_codes[coded.storage != SPARSE].sum())
         n_bytes += bytes_of_boosting(growing[0].rules, n_values, n_rows, n_codes)
         empty: Callable[..., np.ndarray] = np.empty
         if n_bytes > room_of_member(worker.memory_manager.memory_limit):

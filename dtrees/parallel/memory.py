@@ -237,9 +237,11 @@ def check_growth(
     All codes take `code_bytes`, at least. `n_codes` are those of dense columns; None: nothing is
     known of them. `workers` are bytes and threads of each; the user may say which of them work.
     """
+    if has_places():
+        return
     n_codes = 2 * (code_bytes // max(1, shape[0])) if n_codes is None else n_codes
     n_threads = sum(threads for _, threads in workers.values())
-    for address, (limit, threads) in () if has_places() else sorted(workers.items()):
+    for address, (limit, threads) in sorted(workers.items()):
         needed = least.n_bytes(shape[0], code_bytes, n_codes, threads / n_threads)
         if limit is not None and is_too_much(needed, limit):
             always = least.n_bytes(shape[0], code_bytes, n_codes, 0.0)
