@@ -199,19 +199,19 @@ def noted_peak():
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="nobody says what it is")
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("is_on_disk", [False, True])
-def test_buffers_of_boosting_are_counted(is_on_disk, small):
+def test_buffers_of_boosting_are_counted(is_on_disk, processes):
     """Estimates are good for a factor of two, of which a third is what reading leaves."""
     n_rows, n_columns, of_row = 2_400_000, 4, MAPPED_BYTES if is_on_disk else BOOSTED_BYTES
     X = da.random.default_rng(0).normal(size=(n_rows, n_columns), chunks=(100_000, n_columns))
     model = GradientBoostingClassifier(
         max_iter=2, early_stopping=False, regime="partitioned", max_bins=255
     )
-    small.run(note_peak, is_on_disk)
-    with on(small):
+    processes.run(note_peak, is_on_disk)
+    with on(processes):
         model.fit(X, (X[:, 0] * X[:, 1] > 0).astype("int8"))
     assert model.fit_report_["lost_workers"] == 0
     expected = bytes_of_boosting(model, 1, n_rows // 2, n_columns * 255, of_row)
     expected += 0 if is_on_disk else n_rows // 2 * n_columns
-    for found in small.run(noted_peak).values():
+    for found in processes.run(noted_peak).values():
         assert expected / 2 < found < 2 * expected
-    assert_nothing_is_left(small)
+    assert_nothing_is_left(processes)
