@@ -219,7 +219,7 @@ def of_cluster(client: Client, scale: Scale) -> dict[str, float]:
     of_tasks = min(timed(tasks)[0] for _ in range(5))
     tiny = placed(client, tuple(part[:400] for part in table(scale, 400)))
     of_rounds, of_fits = [], []
-    with dask.config.set({"dtrees.gather-rows": 0}):
+    with dask.config.set({"dtrees.gather-rows": 0, "dtrees.members": 2}):
         for _ in range(7):
             spent, model = timed(
                 lambda: forest("partitioned", 1, max_depth=12).fit(*tiny.on_workers)

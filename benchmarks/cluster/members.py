@@ -61,8 +61,9 @@ TABLE = Table(
 
 LARGE = Table(
     (
-        "processor time of members, processes of one thread",
+        "processor time of workers, processes of one thread",
         "regime",
+        "workers",
         "members",
         "rounds",
         "messages a member",
@@ -72,8 +73,9 @@ LARGE = Table(
     ),
     f"{LARGE_ROWS:,} × {COLUMNS}, two classes, from memory of the workers. Boosting: "
     f"{LARGE_ITERATIONS} iterations of 31 leaves; forest: {TREES} trees of depth 12. Seconds are "
-    "of the processor, with coding. Where no regime is asked for, a table that fits a worker is "
-    "boosted on one of them.",
+    "of the processor, with coding. In partitions there are as many members as pay, and then as "
+    "many as workers. Where no regime is asked for, a table that fits a worker is boosted on one "
+    "of them.",
 )
 
 
@@ -174,7 +176,8 @@ def _lines(scale: Scale) -> Iterator[tuple[str, ...]]:
         with processes(n) as client:
             table = table_on(client, scale.rows(ROWS), CHUNKS)
             for name, model in models(scale, "partitioned", ITERATIONS).items():
-                settings = {"dtrees.gather-rows": 100} if name == "forest" else {}
+                settings = {"dtrees.members": n}
+                settings |= {"dtrees.gather-rows": 100} if name == "forest" else {}
                 with dask.config.set(settings):
                     found = counted(client, partial(model.fit, *table))
                 yield line(name, n, found, of_one.setdefault(name, found.workers))
@@ -185,16 +188,19 @@ def _large_lines(scale: Scale) -> Iterator[tuple[str, ...]]:
     for n in MEMBERS[: 2 if scale.quick else None]:
         with processes(n) as client:
             table = table_on(client, scale.rows(LARGE_ROWS), LARGE_CHUNKS)
-            for regime in ("partitioned", None):
+            for regime, members in (("partitioned", 0), ("partitioned", n), (None, 0)):
                 for name, model in models(scale, regime, LARGE_ITERATIONS).items():
-                    found = counted(client, partial(model.fit, *table))
+                    with dask.config.set({"dtrees.members": members}):
+                        found = counted(client, partial(model.fit, *table))
                     own = found.workers - found.idle
+                    n_members = found.report.get("members", n)
                     yield (
                         name,
                         found.report["regime"],
                         str(n),
+                        str(n_members),
                         str(found.report.get("rounds", "-")),
-                        f"{found.report.get('messages', 0) / n:.0f}",
+                        f"{found.report.get('messages', 0) / n_members:.0f}",
                         f"{found.workers:.2f}",
                         f"{found.idle:.2f}",
                         f"{own / of_one.setdefault((name, regime), own):.2f}",

@@ -13,13 +13,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import dask
+
 import dtrees
 from benchmarks.cases import Case, Scale, Survey, Table
 from benchmarks.cluster.constants import measured
 from benchmarks.cluster.places import COLUMNS, DEPTH, TREES, forest, placed, table, workers
 from benchmarks.measure import in_turns
 from benchmarks.report import seconds
-from dtrees.parallel.cost import Cost, CostModel, GrowthSize, n_slices
+from dtrees.core.data.rules import BoostingRules
+from dtrees.parallel.cost import Cost, CostModel, GrowthSize
 
 DRAWN, CODES, LEAVES, ITERATIONS = 5, 256, 31, 100
 FEW, MANY = 250_000, 10**10
@@ -87,14 +90,25 @@ class Points:
 
     def boosting(self, n_rows: int, n_workers: int) -> dict[str, float]:
         """Seconds of a boosted model of `ITERATIONS` trees of `LEAVES` leaves, by phase."""
-        model = self.model
         before = self.cost(n_rows, n_workers).seconds
-        of_tree = model.of_boosted_tree(n_rows, COLUMNS, CODES, LEAVES)
-        growth = ITERATIONS * of_tree / n_workers
-        _, _, telling = model.of_members(ITERATIONS, LEAVES, CODES * COLUMNS, n_workers)
-        tasks = n_slices(growth + telling, n_workers) * model.task
+        own = self.boosted_cost(n_rows, n_workers)
+        tasks, growth = own.tasks * self.model.task, own.seconds["growth"]
+        messages = own.seconds["rounds"] - tasks - self.model.start
         kept = {name: before[name] for name in ("start", "target", "coding")}
-        return {**kept, "growth": growth, "messages": telling, "tasks": tasks}
+        return {**kept, "growth": growth, "messages": messages, "tasks": tasks}
+
+    def boosted_cost(self, n_rows: int, n_workers: int) -> Cost:
+        """What the model says of a boosted model."""
+        return self.model.of_boosting(
+            GrowthSize(
+                boosting=BoostingRules(max_leaf_nodes=LEAVES),
+                n_rows=n_rows,
+                n_columns=COLUMNS,
+                n_codes=CODES,
+                n_trees=ITERATIONS,
+                n_workers=n_workers,
+            )
+        )
 
     def lines(self, scale: Scale) -> Iterator[tuple[str, ...]]:
         """Measure, then tell what the model says of larger clusters."""
@@ -102,7 +116,7 @@ class Points:
         self.model = measured(scale)
         yield self.constants()
         for n_workers in (1, 2):
-            with workers(n_workers) as client:
+            with dask.config.set({"dtrees.members": 2}), workers(n_workers) as client:
                 here = placed(client, table(scale, self.n_rows * (10 if scale.quick else 1)))
                 self.forests[n_workers], line = self.checked(here, n_workers)
                 yield "forest", *line
@@ -155,10 +169,9 @@ class Points:
         """Seconds of boosted models, and the rest of a line."""
         (spent,), (model,) = in_turns([lambda: boosted().fit(*here.on_workers)], 3, 60.0)
         told = sum(self.boosting(len(here.X), n_workers).values())
-        about = self.model.of_members(ITERATIONS, LEAVES, CODES * COLUMNS, n_workers)
-        report = model.fit_report_
-        moved = (report["bytes_moved"], n_workers * about[1])
-        return spent, against(n_workers, spent, told, report, about[0], moved)
+        report, cost = model.fit_report_, self.boosted_cost(len(here.X), n_workers)
+        moved = (report["bytes_moved"], cost.bytes_moved)
+        return spent, against(n_workers, spent, told, report, cost.rounds, moved)
 
     def draw(self) -> bytes:
         """A PNG: measured points and the model; weak scaling of both; a large table."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -28,23 +28,22 @@ from dtrees.estimators.fit_plan import FitPlan, columns_per_split, depth_of, lea
 from dtrees.estimators.forests import BaseForest, BaseTrees
 from dtrees.parallel import format_bytes, format_time
 from dtrees.parallel.cost import (
+    TARGET_BYTES,
     CostModel,
     GrowthSize,
     Machines,
     TableSize,
-    n_slices,
+    members_that_pay,
     place_of,
     size_of_table,
 )
 from dtrees.parallel.memory import (
     Least,
-    bytes_of_boosting,
     check_room,
     room_of_member,
     stored_cells,
 )
 
-TARGET_BYTES = 16  # of a row: y and weights as integers
 ROW_BYTES = 16  # of a row of a bag, in a tree that grows
 DEEPEST = 64  # levels beyond which no tree is spread
 
@@ -62,7 +61,7 @@ class CostEstimate:
     bytes_per_worker : int
         Codes, target and rows of open nodes that a worker holds, or this process.
     n_workers, n_threads : int
-        Workers (1: this process) and the threads of all of them.
+        Workers that grow trees (1: this process) and the threads of all of them.
     memory : int or None
         Bytes of the smallest worker; None: no limit is known.
     regime, reason : str
@@ -245,25 +244,27 @@ def estimate_cost(
         bootstrap=bool(estimator.bootstrap),
         memory_limit=machines.memory,
     )
+    n_workers, n_threads = machines.n_workers, machines.n_threads
     if choice.regime == "partitioned":
-        found = _in_rounds(growth, machines, model)
+        n_workers, found = _in_rounds(growth, machines, model)
+        n_threads = max(n_workers, n_threads * n_workers // machines.n_workers)
     else:
         found = _in_one_place(growth, size, machines, model, choice.regime == "replicated")
     if growth.n_classes > 2:  # of less, nodes are nothing beside the rows
         leaf: int | float = estimator.min_samples_leaf
         least = least_rows(leaf) if isinstance(leaf, Integral) else rows_of_share(leaf, size.n_rows)
         of_tree = node_bytes(int(growth.in_bag), growth.n_classes, depth, least)
-        at_once = min(growth.n_trees * n_sets, machines.n_threads) / machines.n_workers
+        at_once = min(growth.n_trees * n_sets, n_threads) / n_workers
         found["bytes_per_worker"] += int(of_tree * max(1.0, at_once))
-        seconds = growth.n_trees * n_sets * of_tree * model.node_byte / machines.n_threads
+        seconds = growth.n_trees * n_sets * of_tree * model.node_byte / n_threads
         found["seconds"]["nodes"] = seconds
     return CostEstimate(
         n_rows=size.n_rows,
         n_columns=size.n_columns,
         n_trees=plan.n_trees * n_sets,
         code_bytes=size.n_bytes,
-        n_workers=machines.n_workers,
-        n_threads=machines.n_threads,
+        n_workers=n_workers,
+        n_threads=n_threads,
         memory=machines.memory,
         regime=choice.regime,
         reason=choice.reason,
@@ -280,30 +281,30 @@ def _of_boosting(
     size = size_of_table(X, estimator.max_bins)
     least = Least(estimator)
     choice, machines = place_of(size, estimator.regime, estimator.n_jobs, least=least)
+    n_values = n_sets * (n_classes if hasattr(estimator, "predict_proba") and n_classes > 2 else 1)
     is_spread = choice.regime == "partitioned" and machines.is_cluster
     is_sent = choice.regime == "replicated"
     if size.collection is not None and not (is_spread or is_sent):
         check_room(stored_cells(size.collection, size.n_rows), (size.n_rows, size.n_columns))
-    has_classes = hasattr(estimator, "predict_proba") and n_classes > 2
-    n_trees = int(estimator.max_iter) * (n_classes if has_classes else 1) * n_sets
-    leaves = min(estimator.max_leaf_nodes or size.n_rows, size.n_rows, 2.0 ** _depth(estimator))
-    codes = float(np.mean(size.n_codes))
-    of_tree = model.of_boosted_tree(size.n_rows, size.n_columns, codes, leaves)
-    n_workers = min(machines.n_workers, n_sets) if is_sent else machines.n_workers
+    growth = GrowthSize(
+        boosting=estimator,
+        n_rows=size.n_rows,
+        n_columns=size.n_columns,
+        n_trees=int(estimator.max_iter),
+        n_sets=n_values,
+        n_threads=max(1, machines.n_threads // machines.n_workers),
+        bytes_per_row=size.n_bytes / max(1, size.n_rows),
+        n_codes=int(np.mean(size.n_codes)),
+        memory_limit=machines.memory,
+    )
+    n_workers = min(machines.n_workers, n_sets) if is_sent else 1
+    if is_spread:
+        n_workers = members_that_pay(growth, machines.n_workers, model)
     n_threads = machines.n_threads * n_workers // machines.n_workers
-    rounds, exchanged, telling = 0, 0, 0.0  # by each member
-    if is_spread and n_workers > 1:
-        every_code = int(sum(size.n_codes))
-        rounds, exchanged, telling = model.of_members(n_trees, leaves, every_code, n_workers)
-    moved = exchanged * n_workers
-    n_rows = -(-size.n_rows // n_workers) if is_spread else size.n_rows
-    n_values = n_trees // int(estimator.max_iter)
-    held = TARGET_BYTES * n_rows
-    most = max(1, size.n_rows // (2 * estimator.min_samples_leaf))
-    held += bytes_of_boosting(estimator, n_values, n_rows, int(sum(size.n_codes)), most=most)
-    in_memory = size.n_bytes * n_rows // max(1, size.n_rows)
-    if not is_spread or held + in_memory <= room_of_member(machines.memory):  # or on its disk
-        held += in_memory
+    cost = model.of(replace(growth, n_workers=n_workers if is_spread else 1))
+    moved, held, growing = cost.bytes_moved, cost.bytes_per_worker, cost.seconds["growth"]
+    if is_spread and held > room_of_member(machines.memory):
+        held -= size.n_bytes // n_workers  # which are on its disk
     if is_sent:  # blocks come to all workers first, and of these to those that grow
         n_copies = n_workers - 1 / machines.n_workers + (size.collection is None)
         moved = int(size.n_bytes * n_copies)
@@ -311,17 +312,16 @@ def _of_boosting(
     is_coded_here = is_sent and size.collection is None
     seconds = {
         "coding": coding if is_coded_here else coding / machines.n_threads,
-        "growth": n_trees * of_tree / max(1, n_threads),
+        "growth": growing if is_spread else growing / n_workers,
     }
     if is_spread:
-        growing = telling + seconds["growth"]
-        seconds["rounds"] = model.start + telling + n_slices(growing, n_workers) * model.task
+        seconds["rounds"] = cost.seconds["rounds"]
     if is_sent:
         seconds["table"] = model.start + moved * model.byte
     return CostEstimate(
         n_rows=size.n_rows,
         n_columns=size.n_columns,
-        n_trees=n_trees,
+        n_trees=int(estimator.max_iter) * n_values,
         code_bytes=size.n_bytes,
         bytes_per_worker=held,
         n_workers=n_workers,
@@ -330,21 +330,21 @@ def _of_boosting(
         regime=choice.regime,
         reason=choice.reason,
         is_cluster=machines.is_cluster and choice.regime != "local",
-        rounds=rounds,
+        rounds=cost.rounds,
         passes=1,
         bytes_moved=moved,
         seconds=seconds,
     )
 
 
-def _depth(estimator: BaseBoosting) -> int:
-    """Levels of a tree, at most."""
-    return DEEPEST if estimator.max_depth is None else min(DEEPEST, int(estimator.max_depth))
-
-
-def _in_rounds(growth: GrowthSize, machines: Machines, model: CostModel) -> dict[str, Any]:
-    cost = (model if machines.is_cluster else model.on_threads()).of(growth)
-    return {
+def _in_rounds(
+    growth: GrowthSize, machines: Machines, model: CostModel
+) -> tuple[int, dict[str, Any]]:
+    """On how many workers, and what it costs."""
+    model = model if machines.is_cluster else model.on_threads()
+    n_workers = members_that_pay(growth, machines.n_workers, model)
+    cost = model.of(replace(growth, n_workers=n_workers, n_coding=machines.n_workers))
+    return n_workers, {
         "bytes_per_worker": cost.bytes_per_worker,
         "rounds": cost.rounds,
         "passes": cost.passes,

@@ -47,6 +47,7 @@ from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.parallel.block_tasks import size_of_half
 from dtrees.parallel.client import cluster_client
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, kept_table
+from dtrees.parallel.cost import GrowthSize
 from dtrees.parallel.epochs import Epochs, slice_seconds
 from dtrees.parallel.exchange import Epoch
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -448,23 +449,34 @@ class BlocksOfMembers(PlacedBlocks):
         self._models = models
         self._arrays, self._names = ({}, [{}]) if there is not None else arrays_of(models)
         self._trees = [list(model.trees) for model in models]
-        self._is_alone = parts.regime == "replicated"
-        self._alone = ""  # the worker that has all blocks then
-        self._epochs: Epochs = Epochs(tasks, self._threads if self._is_alone else None)
+        self._is_alone = parts.regime == "replicated"  # one worker has all blocks
+        self._epochs: Epochs = Epochs(tasks, self._is_alone)
 
-    def _threads(self) -> dict[str, int]:
-        """Threads of the workers that the blocks are to be on; TableTooLargeError: on none."""
-        threads = self._tasks.answering()
+    def _able(self) -> dict[str, int]:
+        """Threads of the workers that may have blocks; TableTooLargeError: of none."""
+        threads = super()._able()
         if not self._is_alone:
             return threads
         small = too_small(self._client, self._parts.n_bytes)
         able = {each: n for each, n in threads.items() if each not in small}
         if not able:
             raise too_large_for_workers(self._parts.n_bytes, self._client)
-        if self._alone not in able:
-            have_it = {each for own in self._tasks.holders(self._kept.blocks) for each in own}
-            self._alone = min(able, key=lambda each: (-able[each], each not in have_it, each))
-        return {self._alone: able[self._alone]}
+        return able
+
+    def _n_members(self, threads: Mapping[str, int]) -> int:
+        return 1 if self._is_alone else super()._n_members(threads)
+
+    def _size(self) -> GrowthSize:
+        models, parts = self._models, self._parts
+        return GrowthSize(
+            boosting=models[0].growing.rules,
+            n_rows=parts.n_rows,
+            n_columns=parts.n_columns,
+            n_trees=max(model.growing.n_iterations for model in models),
+            n_sets=sum(len(model.growing.initial) for model in models),
+            bytes_per_row=parts.n_bytes / max(1, parts.n_rows),
+            n_codes=int(parts.n_codes.mean()),
+        )
 
     def _rows_of_block(self) -> int:
         whole, of_block = self._parts.n_rows, super()._rows_of_block()
@@ -494,7 +506,7 @@ class BlocksOfMembers(PlacedBlocks):
             left[number] = model.growing.n_iterations - n_there
         while left:
             wanted = [(number, min(some, n)) for number, n in left.items()]
-            began, most = time.monotonic(), slice_seconds(len(self._tasks.workers()))
+            began, most = time.monotonic(), slice_seconds(len(self.members))
             with self._stats.phase("rounds"):
                 found = self._tasks.run(partial(self._go_on, wanted), self.make_again)
             seconds = max(1e-3, time.monotonic() - began)
@@ -510,7 +522,7 @@ class BlocksOfMembers(PlacedBlocks):
         """Some more iterations of each model, in this epoch or the next ones."""
         about = "iterations of a boosted model"
         call = Call("boost-rows", grow_iterations, (wanted,), about=about)
-        found = self._epochs.results(self._begin, call)
+        found = self._epochs.results(self._begin, call, self._threads)
         of_models, of_first = found[0]
         work = sum((each for _, each in found), Counter[str]())
         work["rounds"] = of_first["rounds"]

@@ -25,7 +25,8 @@ by phase::
                  messages of a portion: one to each other worker            each worker
                  a task of each worker, in a slice of a second or more      the scheduler
 
-and takes its constants from measurements (``python -m benchmarks partitioned-scaling`` takes them
+Of this follows how many workers are members of a growth (`members_that_pay`). The model takes its
+constants from measurements (``python -m benchmarks partitioned-scaling`` takes them
 anew, and compares what it says with fits). Those below are of two cores of an idle machine. Fits of
 250,000 rows on one and two workers took 0.8 to 1.3 times its seconds there, and moved 0.8 times its
 bytes. The model knows nothing of the data but their size. A split is always taken to send
@@ -45,6 +46,7 @@ import scipy.sparse
 
 from dtrees.coding.sparse_positions import in_scipy
 from dtrees.coding.tables import read_table
+from dtrees.core.grow.boosting import WHOLE_CODES
 from dtrees.core.grow.round_spec import HISTOGRAM_BUDGET
 from dtrees.core.stores.blocks.messages import NUMBER_BYTES
 from dtrees.parallel.block_tasks import room_of_positions
@@ -55,20 +57,24 @@ from dtrees.parallel.executors import run_with_retries
 from dtrees.parallel.lazy_collections import is_lazy
 from dtrees.parallel.memory import (
     BESIDE_CODES,
+    BLOCKS_PER_THREAD,
+    DEEPEST,
     ROWS_OF_INTERVAL,
     Least,
     able_workers,
+    bytes_of_boosting,
     bytes_of_open_row,
     bytes_of_portion,
     check_growth,
     configured_bytes,
+    configured_number,
     gather_rows_of,
     resolution_of,
+    room_of_member,
     stored_cells,
     trees_at_once,
 )
 from dtrees.parallel.partitions import PartitionedTable, admitted
-from dtrees.parallel.placed_blocks import BLOCKS_PER_THREAD
 from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
 from dtrees.parallel.threads import threaded
 
@@ -191,7 +197,10 @@ def _most_codes(kind: Any, n_rows: int, max_bins: int | None) -> int:
     return min(most, OF_BYTES.get(size, most)) if form in "iu" else most
 
 
+SLOWER = 1.1  # times as long as need be: so much may a growth take for want of members
+ROOM = 0.5  # of a member, that its rows may take; the rest is for copies
 DRAWN = 1 - math.exp(-1.0)  # of the rows, in a bag
+TARGET_BYTES = 16  # of a row: y and weights as integers
 SUMS = 10  # numbers of a node, beside its classes
 SMALL_ROWS = 1000  # nodes of fewer cost more for a row
 THREADS_ROUND = 2e-4  # seconds of a round of tasks on threads
@@ -227,9 +236,10 @@ class GrowthSize:
     n_rows: int
     n_columns: int
     n_trees: int
-    depth: int | None  # None: to the end, which is taken to be a few rows
-    n_workers: int
+    depth: int | None = None  # None: to the end, which is taken to be a few rows
+    n_workers: int = 1
     n_threads: int = 1  # of each worker
+    n_coding: int = 0  # workers that code the table; 0: these
     bytes_per_row: float | None = None  # of codes; None: by `n_codes`
     columns_drawn: int | None = None  # of a node; None: all
     n_codes: int = 255  # of a column, on average
@@ -238,6 +248,9 @@ class GrowthSize:
     n_sets: int = 1  # that grow, and are taken to stay, together
     bootstrap: bool = True
     memory_limit: int | None = None  # of a worker; bounds batches of trees and of tasks
+    # of boosted models: what says how large trees are, as their rules or an estimator do. Then
+    # `n_trees` are iterations, and `n_sets` the trees of each.
+    boosting: Any = None
 
     @property
     def slots(self) -> int:
@@ -316,7 +329,7 @@ class CostModel:
     cell: float = 1e-9  # of a number of a histogram that is added up
     byte: float = 1.4e-9  # of a byte between two processes
     round: float = 2e-3  # of a round that does nothing, beside its messages
-    exchange: float = 1.4e-3  # of a message that members of an epoch wait for
+    exchange: float = 6e-4  # of a message that members of an epoch wait for
     task: float = 1.8e-3  # of a task, for the scheduler
     start: float = 0.2  # of a fit that does nothing
     # of a boosted tree, of a row, a column and a level; below the root half of one is counted, as
@@ -346,21 +359,34 @@ class CostModel:
         levels = 1 + math.log2(max(2.0, n_leaves)) / 2
         return n_columns * (n_rows * levels * self.boost + n_codes * n_leaves * self.boost_code)
 
-    def of_members(
-        self, n_trees: float, n_leaves: float, n_codes: float, n_workers: int
-    ) -> tuple[int, int, float]:
-        """Rounds of boosted trees whose rows are on several workers, and what these take.
+    def of_boosting(self, size: GrowthSize) -> Cost:
+        """Estimate the growth of boosted models, from codes.
 
-        `n_codes` are those of all columns. Returns rounds, bytes that a member sends, and seconds:
-        of a histogram each has a part that it searches, and the best of all splits are joined.
+        Trees of an iteration share rounds. Of a histogram each member has a part that it searches,
+        and the best of all splits are joined; where there are few codes, all have all of it.
         """
-        rounds = n_trees * min(n_leaves, 5 + n_leaves / 4)
-        n_bytes = n_trees * n_leaves * BYTES_OF_CODE * n_codes * (1 - 1 / n_workers)
-        messages = 2 * rounds * math.ceil(math.log2(n_workers))
-        return int(rounds), int(n_bytes), messages * self.exchange + n_bytes * self.byte
+        rules, n_workers = size.boosting, size.n_workers
+        deepest = min(DEEPEST, int(rules.max_depth or DEEPEST))
+        leaves = min(rules.max_leaf_nodes or size.n_rows, size.n_rows, 2.0**deepest)
+        n_trees, n_codes = size.n_trees * size.n_sets, size.n_codes * size.n_columns
+        of_tree = self.of_boosted_tree(size.n_rows, size.n_columns, size.n_codes, leaves)
+        rounds = int(size.n_trees * min(leaves, 5 + leaves / 4)) if n_workers > 1 else 0
+        n_bytes = int(n_trees * leaves * BYTES_OF_CODE * n_codes * (1 - 1 / n_workers))
+        exchanges = 1 if n_codes * size.n_sets <= WHOLE_CODES else 2
+        messages = exchanges * rounds * math.ceil(math.log2(n_workers))
+        growth = n_trees * of_tree / size.slots
+        telling = messages * self.exchange + n_bytes * self.byte
+        tasks = n_slices(growth + telling, n_workers)
+        share, most = -(-size.n_rows // n_workers), size.n_rows // (2 * rules.min_samples_leaf)
+        held = TARGET_BYTES * share + int(size.row_bytes * share)
+        held += bytes_of_boosting(rules, size.n_sets, share, n_codes, most=max(1, most))
+        seconds = {"growth": growth, "rounds": self.start + telling + tasks * self.task}
+        return Cost(rounds, 1, 1, tasks, n_bytes * n_workers, held, seconds)
 
     def of(self, size: GrowthSize) -> Cost:
         """Estimate a growth."""
+        if size.boosting is not None:
+            return self.of_boosting(size)
         gather_rows = gather_rows_of(size.n_rows)
         levels = _levels(size.in_bag, size.depth, gather_rows, self.smaller_share)
         rounds = self._rounds(size, levels)
@@ -381,6 +407,7 @@ class CostModel:
             n_messages = size.n_workers - 1 + 2 * math.ceil(math.log2(size.n_workers))
             subtrees += size.tree_batches * of_batch * n_messages * self.exchange
         coding = size.n_rows * size.n_columns * (self.summarize + self.encode)
+        coding_slots = size.n_threads * (size.n_coding or size.n_workers)
         of_blocks = size.slots * BLOCKS_PER_THREAD * TASKS_OF_BLOCK
         held = size.n_rows * (size.row_bytes + (1 if size.n_classes else 16))
         held += size.in_bag * size.n_trees / size.tree_batches * size.open_row_bytes
@@ -393,8 +420,8 @@ class CostModel:
             bytes_per_worker=int(held / size.n_workers),
             seconds={
                 "start": self.start,
-                "target": size.n_rows * self.target / size.slots,
-                "coding": coding / size.slots + of_blocks * self.task,
+                "target": size.n_rows * self.target / coding_slots,
+                "coding": coding / coding_slots + of_blocks * self.task,
                 "rounds": rounds.seconds,
                 "subtrees": subtrees + n_slices(subtrees, size.n_workers) * self.task,
             },
@@ -467,3 +494,19 @@ def _levels(
             break
         found.append((nodes, rows, is_last))
     return found
+
+
+def members_that_pay(size: GrowthSize, n_workers: int, model: CostModel | None = None) -> int:
+    """How many of the workers of a cluster should grow trees; all of them code the table.
+
+    As few as take hardly longer than any number of them, and less time of processors. All of them
+    where no fewer have room for the rows. ``dask.config`` may say how many, by "dtrees.members".
+    """
+    if given := configured_number("dtrees.members", 0):
+        return min(given, n_workers)
+    model, most = model or CostModel(), ROOM * room_of_member(size.memory_limit)
+    numbers = [*(2**k for k in range((n_workers - 1).bit_length())), n_workers]
+    costs = {n: model.of(replace(size, n_workers=n, n_coding=n_workers)) for n in numbers}
+    spent = {n: own.total_seconds for n, own in costs.items() if own.bytes_per_worker <= most}
+    least = SLOWER * min(spent.values(), default=0.0)
+    return next((n for n, seconds in spent.items() if seconds <= least), n_workers)

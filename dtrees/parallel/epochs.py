@@ -1,7 +1,7 @@
 """Epochs of a growth: who the members are, what they are told to do, and what ends an epoch.
 
 The client sends the members a task each, and hears of all of them when these end, after about a
-second of work. What is so far is the checkpoint, and it is here. Where a worker dies, hangs, leaves
+second of work. What is so far is the checkpoint, and it is here. Where a member dies, hangs, leaves
 or joins, the epoch ends; the next one begins on the workers that are there.
 """
 
@@ -29,6 +29,7 @@ MEMBER_SECONDS = 0.02  # for each of them: a task takes the scheduler some two m
 TURN_SECONDS = 1.0  # until it is looked at the client, while others have their turn
 
 Begin = Callable[[], tuple[dict[str, list[Any]], Any]]
+Threads = Callable[[], dict[str, int]]  # of workers
 
 logger = logging.getLogger(__name__)
 
@@ -77,23 +78,23 @@ class Turns:
 class Epochs:
     """The epochs of a growth, one after the other.
 
-    `alone` says which worker is the only member; None: all workers are.
+    With `is_alone` there is only one member.
     """
 
-    def __init__(self, tasks: Tasks, alone: Callable[[], dict[str, int]] | None = None) -> None:
+    def __init__(self, tasks: Tasks, is_alone: bool = False) -> None:
         self._tasks = tasks
-        self._turns = Turns(tasks.client) if alone is None else None  # it waits for nobody
-        self._concerned = alone or tasks.workers
+        self._turns = None if is_alone else Turns(tasks.client)  # it waits for nobody
         self._epoch: Epoch | None = None
         self._workers: dict[str, int] = {}  # that there were when it began
 
-    def results(self, begin: Begin, call: Call) -> list[Any]:
+    def results(self, begin: Begin, call: Call, members: Threads | None = None) -> list[Any]:
         """What members return, by number, in this epoch or one of the next.
 
         The function of `call` is called on each, with the epoch, the number of the member, and the
         arguments. The first call of an epoch has two more: the member's blocks, and what all of
         them begin with. `begin` places the blocks, and returns those of each member by the address
-        of its worker, and the other.
+        of its worker, and the other. `members` are workers whose coming and going ends the epoch;
+        None: all of them.
 
         Raises
         ------
@@ -102,11 +103,11 @@ class Epochs:
         WorkerLostError
             Epochs have ended again and again.
         """
-        n_ended = 0
+        n_ended, members = 0, members or self._tasks.workers
         while True:
             try:
                 with nullcontext() if self._turns is None else self._turns.turn():
-                    return self._in_epoch(begin, call)
+                    return self._in_epoch(begin, call, members)
             except EpochEndedError as error:
                 n_ended += 1
                 self.end_epoch()
@@ -121,14 +122,14 @@ class Epochs:
                 self.end_epoch()
                 raise
 
-    def _in_epoch(self, begin: Begin, call: Call) -> list[Any]:
-        if self._epoch is not None and self._concerned() != self._workers:
+    def _in_epoch(self, begin: Begin, call: Call, members: Threads) -> list[Any]:
+        if self._epoch is not None and members() != self._workers:
             logger.info("workers have come or gone: an epoch ends")
             self.end_epoch()
         blocks: dict[str, list[Any]] = {}
         sent: Any = None
         if self._epoch is None:
-            blocks, sent = self._begun(begin)
+            blocks, sent = self._begun(begin, members)
         epoch = self._epoch
         assert epoch is not None
         calls = []
@@ -157,9 +158,9 @@ class Epochs:
         if idle:
             raise EpochEndedError(f"{min(idle)} begins no task.")
 
-    def _begun(self, begin: Begin) -> tuple[dict[str, list[Any]], Any]:
+    def _begun(self, begin: Begin, members: Threads) -> tuple[dict[str, list[Any]], Any]:
         """Begin an epoch, and let workers know who the members are."""
-        workers = self._concerned()  # those that join meanwhile are in the next one
+        workers = members()  # those that join meanwhile are in the next one
         blocks, sent = begin()
         self._workers = workers
         self._epoch = Epoch(uuid4().hex, tuple(sorted(blocks)))
@@ -168,6 +169,7 @@ class Epochs:
         except (OSError, NoAnswerError) as error:
             raise EpochEndedError(f"a member does not answer: {error!r}") from error
         self._tasks.stats.counts["epochs"] += 1
+        self._tasks.stats.counts["members"] = len(blocks)
         logger.info("epoch %s: %d members", self._epoch.name, len(blocks))
         return blocks, sent
 

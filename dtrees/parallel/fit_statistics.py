@@ -38,9 +38,9 @@ class FitStatistics:
         partitioned: rounds, code_rounds (second requests, for the codes of some intervals),
         code_requests (nodes and columns of these), passes (over the codes), passes_saved (that
         trees one by one would have made beside these), cache_hits, rebuilds (places that were
-        computed again), epochs, and messages between their members, of which some may be relayed
-        by the scheduler. bytes_moved is what members have told each other, the subtrees that came
-        from them, and blocks that were moved to idle threads.
+        computed again), epochs, members of the last one, and messages between them, of which some
+        may be relayed by the scheduler. bytes_moved is what members have told each other, the
+        subtrees that came from them, and blocks that were moved to idle threads.
     """
 
     regime: str = "local"

@@ -37,6 +37,7 @@ ROW_BYTES = 4  # of a row in an open node: its number,
 TIMES_BYTES = 2  # how often it is in the bag, where there are bags,
 KIND_BYTES = 2  # and its kind, where there are several training sets
 BESIDE_CODES = 16  # of a row that is gathered, beside its codes
+BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
 BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or such rows, at most
 LEAST_BYTES = 16 * 2**20  # of rows that a member takes out of its blocks at once,
 PORTION_BYTES = 64 * 2**20  # that a thread finishes in a second or less,
@@ -60,15 +61,7 @@ def gather_rows_of(n_rows: int) -> int:
 
     Raises ValueError where ``dask.config`` has no number of rows under "dtrees.gather-rows".
     """
-    given = dask.config.get("dtrees.gather-rows", None)
-    if given is None:
-        return max(GATHER_ROWS, n_rows // SPREAD_NODES)
-    if not (isinstance(given, Integral) or str(given).isdecimal()) or int(given) < 0:
-        raise ValueError(
-            f"dask.config has 'dtrees.gather-rows' = {given!r}; it must be a number of rows, 0 or "
-            "more."
-        )
-    return int(given)
+    return configured_number("dtrees.gather-rows", max(GATHER_ROWS, n_rows // SPREAD_NODES))
 
 
 def resolution_of(n_rows: int) -> Resolution:
@@ -79,6 +72,15 @@ def resolution_of(n_rows: int) -> Resolution:
     """
     n_intervals = min(max(RESOLUTION.n_intervals, n_rows // ROWS_OF_INTERVAL), MOST_INTERVALS)
     return replace(RESOLUTION, n_intervals=n_intervals)
+
+
+def configured_number(key: str, default: int) -> int:
+    """A number of ``dask.config``; raises ValueError, which names the key, where it is none."""
+    given = dask.config.get(key, None)
+    given = default if given is None else given
+    if not (isinstance(given, Integral) or str(given).isdecimal()) or int(given) < 0:
+        raise ValueError(f"dask.config has {key!r} = {given!r}; it must be a number, 0 or more.")
+    return int(given)
 
 
 def configured_bytes(key: str, default: int | str) -> int:

@@ -31,6 +31,7 @@ import numpy as np
 from dask.system import CPU_COUNT
 
 from dtrees.coding.target import SpreadTarget
+from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
@@ -55,6 +56,7 @@ from dtrees.parallel.block_tasks import (
 )
 from dtrees.parallel.client import machines
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, PartFacts
+from dtrees.parallel.cost import GrowthSize
 from dtrees.parallel.epochs import Epochs, slice_seconds
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -62,6 +64,7 @@ from dtrees.parallel.forest_members import ForestSoFar, MemberOfForest, grow_as_
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.memory import (
     BESIDE_CODES,
+    BLOCKS_PER_THREAD,
     bytes_of_open_row,
     bytes_of_portion,
     configured_bytes,
@@ -69,7 +72,7 @@ from dtrees.parallel.memory import (
     resolution_of,
     trees_at_once,
 )
-from dtrees.parallel.placed_blocks import BLOCKS_PER_THREAD, PlacedBlocks
+from dtrees.parallel.placed_blocks import PlacedBlocks
 from dtrees.parallel.replicated import SharedArrays
 from dtrees.parallel.tasks import Call, Tasks
 from dtrees.parallel.threads import LocalRunner
@@ -141,6 +144,24 @@ class PartitionedGrowth:
             class_weights=sets.class_weights,
         )
 
+    def size(self, n_trees: int) -> GrowthSize:
+        """How large the growth of so many trees is."""
+        growth, parts, rules = self.growth, self.parts, self.growth.rules
+        n_classes, criterion = growth.target.n_classes, CRITERIA[rules.criterion]
+        return GrowthSize(
+            n_rows=parts.n_rows,
+            n_columns=parts.n_columns,
+            n_trees=n_trees,
+            depth=rules.max_depth,
+            bytes_per_row=parts.n_bytes / max(1, parts.n_rows),
+            columns_drawn=rules.max_features,
+            n_codes=int(parts.n_codes.mean()),
+            has_bounds=criterion.has_bounds and n_classes <= 64 and not rules.random_splits,
+            n_classes=n_classes,
+            n_sets=self.resampling.n_sets,
+            bootstrap=growth.bags is not None,
+        )
+
     def tree_batches(self, numbers: Sequence[int], room: int, n_threads: int) -> list[list[int]]:
         """Trees that grow together; `room` are bytes for the rows of open nodes."""
         common = self.common()
@@ -170,11 +191,12 @@ def grow_partitioned(
     (`contextlib.closing`). Raises WorkerLostError, SchedulerLostError, ClusterError.
     """
     tasks = Tasks(client, stats, collections=whole.parts.collections)
-    blocks = BlocksOnWorkers(tasks, whole, kept)
+    blocks = BlocksOnWorkers(tasks, whole, kept, len(numbers))
     stats.counts.update(rounds=0)  # also where there is none
     with blocks.made():
-        spec, n_threads = whole.round_spec(), sum(tasks.workers().values())
-        room = sum(room_of_positions(*worker) for worker in machines(client).values())
+        spec, members, there = whole.round_spec(), blocks.members, machines(client)
+        room = sum(room_of_positions(*there[each]) for each in members if each in there)
+        n_threads = sum(members.values())
         for batch in whole.tree_batches(numbers, room, n_threads):
             with closing(grow_in_rounds(spec, batch, blocks, blocks.hear, stats.counts)) as grown:
                 for number, trees in grown:
@@ -184,12 +206,14 @@ def grow_partitioned(
 class BlocksOnWorkers(PlacedBlocks):
     """Blocks of rows on the workers of a cluster, as `dtrees.core.grow.round_spec.Blocks`."""
 
-    def __init__(self, tasks: Tasks, growth: PartitionedGrowth, kept: KeptTable) -> None:
+    def __init__(
+        self, tasks: Tasks, growth: PartitionedGrowth, kept: KeptTable, n_trees: int
+    ) -> None:
         own = growth.growth.target, growth.keys
         spread = [each.each for each in own if isinstance(each, SpreadTarget | KeysElsewhere)]
         there = (lambda: [task for make in spread for task in make()]) if spread else None
         super().__init__(tasks, growth.parts, kept, there)
-        self._growth = growth
+        self._growth, self._n_trees = growth, n_trees
         self._updates: list[SplitUpdate] = []
         self._common: Common
         self._epochs: Epochs = Epochs(tasks)
@@ -197,6 +221,9 @@ class BlocksOnWorkers(PlacedBlocks):
         self._packed: list[bytes]  # these trees, as they were heard of,
         self._pack_seconds = 0.0  # what a member has spent on that,
         self._finished: set[int]  # and nodes of few rows whose subtrees were
+
+    def _size(self) -> GrowthSize:
+        return self._growth.size(self._n_trees)
 
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
         """What a block knows of its rows: their targets, keys and training sets."""
@@ -246,7 +273,7 @@ class BlocksOnWorkers(PlacedBlocks):
         heard: Callable[[str, int], object],
     ) -> list[TreeBatch]:
         """Grow the nodes that are spread, on the workers, each of which decides on some trees."""
-        n_batches = min(len(numbers), len(self._tasks.answering()))
+        n_batches = min(len(numbers), len(self._threads()))
         places = np.array_split(np.arange(len(numbers)), n_batches)
         spec = replace(spec, histogram_budget=max(1, spec.histogram_budget // len(places)))
         batches = []
@@ -281,9 +308,9 @@ class BlocksOnWorkers(PlacedBlocks):
 
     def _go_on(self, name: str, grow: Callable[..., T]) -> list[T]:
         """What members do in a slice, in this epoch or the next ones."""
-        seconds = max(slice_seconds(len(self._tasks.workers())), PACKS_APART * self._pack_seconds)
+        seconds = max(slice_seconds(len(self.members)), PACKS_APART * self._pack_seconds)
         call = Call(name, grow_as_member, (grow, seconds), about="some of a forest")
-        found = self._epochs.results(self._begin, call)
+        found = self._epochs.results(self._begin, call, self._threads)
         for _, work in found:
             self._stats.counts.update(work)
         return [each for each, _ in found]
@@ -292,7 +319,7 @@ class BlocksOnWorkers(PlacedBlocks):
         """The blocks of each member, and what has grown so far, as it is sent."""
         places = self.settle()
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + BESIDE_CODES
-        n_threads = max(self._tasks.workers().values())
+        n_threads = max(self.members.values())
         rows_at_once = bytes_of_portion(len(places), n_threads, self._tasks.room()) // per_row
         so_far = self._spec, self._packed, self._updates, frozenset(self._finished), rows_at_once
         return places, self._tasks.send("forest-so-far", SharedArrays(ForestSoFar(*so_far)))

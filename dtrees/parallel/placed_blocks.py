@@ -9,18 +9,22 @@ results of tasks, so those of a worker that dies are made again::
 What else there is comes from the user's graph, too, where it is in collections
 (`dtrees.parallel.row_columns`), and is sent from here otherwise.
 
+Messages cost time, so a growth has as many members as pay (`dtrees.parallel.cost`). The others code
+partitions, and take the place of a member that is gone.
+
 A round takes as long as the thread with the most rows. Dask makes blocks wherever there is room at
 the moment, on two idle workers often all of them on one, and workers come and go. So blocks are
-moved until all threads have about as many rows (`even_moves`).
+moved until all threads of members have about as many rows (`even_moves`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -36,16 +40,16 @@ from dtrees.parallel.coded_partitions import (
     PartFacts,
     cut_rows,
 )
+from dtrees.parallel.cost import GrowthSize, members_that_pay
 from dtrees.parallel.epochs import Epochs
 from dtrees.parallel.exchange import EpochEndedError
-from dtrees.parallel.memory import BLOCK_SHARE
+from dtrees.parallel.memory import BLOCK_SHARE, BLOCKS_PER_THREAD
 from dtrees.parallel.tasks import Call, LostResultsError, Tasks, identity
 
 if TYPE_CHECKING:
     from distributed import Future
 
 BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
-BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
 MOVES_AT_ONCE = 4  # of blocks, for each worker
 TARGET_BYTES = 24  # of a row, at most
 
@@ -94,6 +98,8 @@ class PlacedBlocks:
         self._kept = kept
         self._rows: list[Future] = []  # of the blocks: what is not kept
         self._epochs: Epochs | None = None  # whose members have the blocks
+        self.members: dict[str, int] = {}  # threads of the workers that the blocks are to be on,
+        self._seen: dict[str, int] = {}  # and of those that it could have been
 
     @contextmanager
     def made(self) -> Iterator[None]:
@@ -240,12 +246,38 @@ class PlacedBlocks:
             call_with_timeout(self._client, ask, RELEASE_SECONDS)
 
     def _threads(self) -> dict[str, int]:
-        """Threads of the workers that the blocks are to be on."""
+        """Threads of the workers that the blocks are to be on; those of before, if they are there.
+
+        Otherwise those of the most threads, or blocks.
+        """
+        if (threads := self._able()) != self._seen:
+            n = self._n_members(threads)
+            blocks = Counter(chain.from_iterable(self._tasks.holders(self._kept.blocks)))
+
+            def rank(each: str) -> tuple[bool, int, int, str]:
+                return each not in self.members, -threads[each], -blocks[each], each
+
+            self.members = {each: threads[each] for each in sorted(threads, key=rank)[:n]}
+            self._seen = threads
+        return self.members
+
+    def _able(self) -> dict[str, int]:
+        """Threads of the workers that may have blocks."""
         return self._tasks.answering()
+
+    def _n_members(self, threads: Mapping[str, int]) -> int:
+        """How many of these workers are to have blocks."""
+        n, room = len(threads), self._tasks.room()
+        size = replace(self._size(), n_threads=sum(threads.values()) // n, memory_limit=room)
+        return members_that_pay(size, n)
+
+    def _size(self) -> GrowthSize:
+        """How large the growth is."""
+        raise NotImplementedError
 
     def _rows_of_block(self) -> int:
         """Rows that a block may have, where partitions are not larger."""
-        threads = sum(self._tasks.workers().values())
+        threads = sum(self._threads().values())
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows))
         even = -(-self._parts.n_rows // (BLOCKS_PER_THREAD * threads))
         room = self._tasks.room()

@@ -84,15 +84,14 @@ def grow_replicated(
     client: Client,
     *,
     stats: FitStatistics | None = None,
-    units_per_task: int | None = None,
 ) -> Generator[tuple[Unit, list[Tree]]]:
     """Grow trees on the workers of a cluster, each of which gets a copy of the growth's arrays.
 
     Yields units and their trees, as soon as they have come, in any order. Closing the iterator ends
     the growth and leaves nothing on the cluster. Close it (`contextlib.closing`). The client is
     synchronous; within a task it is that of a `worker_client`, or a thread of the worker is
-    blocked. `units_per_task` None: as many as make eight tasks per thread of the cluster, and fewer
-    where the trees of a unit have many rows.
+    blocked. There are eight tasks per thread of the cluster, and more where the trees of a unit
+    have many rows.
 
     Raises ClusterError, of workers with another version of dtrees; WorkerLostError, of no workers,
     or workers that die again and again; SchedulerLostError, of a connection that is lost.
@@ -107,7 +106,7 @@ def grow_replicated(
         try:
             tasks.begin()
             n_threads = sum(tasks.able().values())
-            batches = batches_of(coded.n_rows, units, n_threads, units_per_task)
+            batches = batches_of(coded.n_rows, units, n_threads)
             stats.counts["tasks"] += len(batches)
             calls = partial(_calls, tasks, kept, (growth, resampling), batches)
             for number, (packed, work) in tasks.each(len(batches), calls, kept.forget):
@@ -120,14 +119,11 @@ def grow_replicated(
             tasks.end()
 
 
-def batches_of(
-    n_rows: int, units: Sequence[Unit], n_threads: int, units_per_task: int | None
-) -> list[Sequence[Unit]]:
+def batches_of(n_rows: int, units: Sequence[Unit], n_threads: int) -> list[Sequence[Unit]]:
     """Units by the task that grows them; `n_rows` are those of the table."""
-    if units_per_task is None:
-        even = -(-len(units) // (BATCHES_PER_THREAD * max(1, n_threads)))
-        n_trees = -(-len(units[0].sets) // 2)  # that cost as much as those that are shared
-        units_per_task = max(1, min(even, ROWS_PER_BATCH // (n_rows * n_trees)))
+    even = -(-len(units) // (BATCHES_PER_THREAD * max(1, n_threads)))
+    n_trees = -(-len(units[0].sets) // 2)  # that cost as much as those that are shared
+    units_per_task = max(1, min(even, ROWS_PER_BATCH // (n_rows * n_trees)))
     batches = even_stretches(len(units), -(-len(units) // units_per_task))
     return [units[start:end] for start, end in batches]
 

@@ -93,7 +93,7 @@ def test_on_a_cluster():
     with (
         connect(2, 1, False) as cluster,
         Client(cluster, set_as_default=False) as client,
-        dask.config.set({"dtrees.gather-rows": 10}),
+        dask.config.set({"dtrees.gather-rows": 10, "dtrees.members": 2}),
     ):
         sent = estimate_cost(forest, X, client=client)
         assert (sent.regime, sent.n_workers, sent.n_threads) == ("replicated", 2, 2)
@@ -125,7 +125,8 @@ def test_in_rounds_on_threads_of_this_process():
     assert local.total_seconds < cost.total_seconds < 2 * local.total_seconds
     with connect(2, 1, False) as cluster, Client(cluster, set_as_default=False) as client:
         forest.set_params(regime="partitioned")
-        sent = estimate_cost(forest, X, client=client)
+        with dask.config.set({"dtrees.members": 2}):
+            sent = estimate_cost(forest, X, client=client)
         assert sent.bytes_moved > 0
         assert sent.total_seconds > cost.total_seconds + CostModel().start
 

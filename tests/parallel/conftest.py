@@ -57,3 +57,10 @@ def here():
     """A client of one worker in this process, with one thread."""
     with connect(1, 1, False) as cluster, Client(cluster) as client:
         yield client
+
+
+@pytest.fixture(autouse=True)
+def all_are_members(scheduler):
+    """Tables of tests are so small that one member would pay."""
+    with dask.config.set({"dtrees.members": 1000}):
+        yield

@@ -168,7 +168,7 @@ def main():
     hits, most = defaultdict(lambda: defaultdict(int)), defaultdict(lambda: [0.0, 0.0])
     # a worker tries to reach one that is gone for so long; Dask's default is 30 seconds
     dask.config.set({"distributed.comm.timeouts.connect": "5s"})
-    dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour", "dtrees.members": 1000})
     with (
         connect(N_WORKERS, 1, True) as cluster,
         Client(cluster.scheduler_address, set_as_default=False) as client,

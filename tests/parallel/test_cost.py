@@ -16,7 +16,18 @@ from hypothesis import strategies as st
 
 import dtrees
 from dtrees.coding import CodeBook
-from dtrees.parallel.cost import CostModel, GrowthSize, Machines, place_of, size_of_table
+from dtrees.core.data.rules import BoostingRules
+from dtrees.parallel.cost import (
+    ROOM,
+    SLOWER,
+    CostModel,
+    GrowthSize,
+    Machines,
+    members_that_pay,
+    place_of,
+    size_of_table,
+)
+from dtrees.parallel.memory import room_of_member
 from dtrees.parallel.regimes import TOO_LARGE, Choice
 from tests.parallel.clusters import make_small
 
@@ -133,6 +144,82 @@ class TestCost:
         assert found.rounds == 1
         rows = 10 * 1000 * (30 + 16) / 2
         assert rows < found.bytes_moved < 1.1 * rows + 2 * 8 * 10 * (5 * 256 * 2 + 10)
+
+
+def a_forest(n_rows, **how):
+    how = {"n_trees": 50, "depth": 16, "columns_drawn": 5, **how}
+    return GrowthSize(n_rows=n_rows, n_columns=30, **how)
+
+
+def a_boosted_model(n_rows, **how):
+    how = {"boosting": BoostingRules(), "n_trees": 100, **how}
+    return GrowthSize(n_rows=n_rows, n_columns=30, **how)
+
+
+def cost_of(size, n_workers, n_coding):
+    return CostModel().of(replace(size, n_workers=n_workers, n_coding=n_coding))
+
+
+ROWS = st.integers(1, 10**9)
+WORKERS = st.integers(1, 300)
+
+
+@pytest.mark.parametrize("of", [a_forest, a_boosted_model])
+class TestMembers:
+    @pytest.fixture(autouse=True)
+    def as_pay(self, all_are_members):
+        """As many as pay, and not all."""
+        with dask.config.set({"dtrees.members": 0}):
+            yield
+
+    @pytest.mark.parametrize("n_workers", [1, 2, 3, 16, 256])
+    def test_of_a_tiny_table_and_of_a_huge_one(self, of, n_workers):
+        assert members_that_pay(of(1_000), n_workers) == 1
+        assert members_that_pay(of(10**9), n_workers) == n_workers
+
+    @given(ROWS, ROWS, WORKERS)
+    def test_more_rows_have_no_fewer(self, of, one, other, n_workers):
+        few, many = (members_that_pay(of(n), n_workers) for n in sorted((one, other)))
+        assert 1 <= few <= many <= n_workers
+
+    @given(ROWS, WORKERS)
+    def test_no_more_are_much_faster(self, of, n_rows, n_workers):
+        n = members_that_pay(of(n_rows), n_workers)
+        numbers = {n, n_workers, *(2**k for k in range(n_workers.bit_length()))}
+        spent = {k: cost_of(of(n_rows), k, n_workers).total_seconds for k in numbers}
+        assert spent[n] <= SLOWER * min(spent.values())
+        assert all(spent[k] > SLOWER * min(spent.values()) for k in numbers if k < n)
+
+    @given(st.integers(1, 10**8), WORKERS, st.integers(300 * 2**20, 2**36))
+    def test_members_have_room_for_their_rows(self, of, n_rows, n_workers, room):
+        size = of(n_rows, memory_limit=room)
+        n = members_that_pay(size, n_workers)
+        held = cost_of(size, n, n_workers).bytes_per_worker
+        assert held <= ROOM * room_of_member(room) or n == n_workers
+
+    @pytest.mark.parametrize(("given_number", "n"), [(1, 1), (3, 3), (16, 7), ("5", 5)])
+    def test_somebody_says_how_many(self, of, given_number, n):
+        with dask.config.set({"dtrees.members": given_number}):
+            assert members_that_pay(of(10**9), 7) == n
+
+    def test_less_memory_has_more(self, of):
+        rooms = [None, *(n * 2**20 for n in (2_000, 400, 350, 320, 305, 286))]
+        found = [members_that_pay(of(10**5, memory_limit=room), 64) for room in rooms]
+        assert found == sorted(found)
+        assert found[0] < found[-1] == 64
+
+    def test_models_in_lockstep_have_more(self, of):
+        """They share rounds, so that there is more work for each."""
+        found = [members_that_pay(of(10**5, n_sets=n), 64) for n in (1, 3, 11)]
+        assert found == sorted(found)
+        assert found[0] < found[-1]
+
+
+def test_few_codes_have_a_message_less():
+    few, many = (
+        cost_of(a_boosted_model(10**5, n_codes=n), 8, 8).seconds["rounds"] for n in (68, 69)
+    )
+    assert few < 0.6 * many
 
 
 class TestColumnsOfManyCodes:

@@ -298,9 +298,9 @@ class TestSizes:
 @pytest.mark.parametrize(
     ("key", "given", "words"),
     [
-        ("dtrees.gather-rows", -5, "a number of rows, 0 or more"),
-        ("dtrees.gather-rows", "abc", "a number of rows, 0 or more"),
-        ("dtrees.gather-rows", 1.5, "a number of rows, 0 or more"),
+        ("dtrees.gather-rows", -5, "a number, 0 or more"),
+        ("dtrees.gather-rows", "abc", "a number, 0 or more"),
+        ("dtrees.gather-rows", 1.5, "a number, 0 or more"),
         ("dtrees.histogram-budget", -5, "0 bytes or more"),
         ("dtrees.histogram-budget", "abc", "Could not interpret 'abc'"),
     ],

@@ -13,6 +13,7 @@ import time
 from concurrent.futures import CancelledError
 from contextlib import closing, suppress
 from dataclasses import replace
+from unittest.mock import patch
 
 import dask
 import distributed
@@ -58,11 +59,19 @@ def growth_of(model, X, y):
     return FitOfForest(model, training).growth
 
 
-def grow_replicated(growth, numbers, client, *, on_tree=None, **parameters):
+def grow_replicated(growth, numbers, client, *, on_tree=None, units_per_task=None, **parameters):
     """The trees in the order of their numbers; `on_tree` hears of them as they come."""
     grown = {}
     units = units_of(numbers)
-    with closing(replicated.grow_replicated(growth, plain(), units, client, **parameters)) as trees:
+    batches_of = replicated.batches_of
+    if units_per_task is not None:
+
+        def batches_of(n_rows, units, n_threads):
+            starts = range(0, len(units), units_per_task)
+            return [units[start : start + units_per_task] for start in starts]
+
+    growing = replicated.grow_replicated(growth, plain(), units, client, **parameters)
+    with patch.object(replicated, "batches_of", batches_of), closing(growing) as trees:
         for (number, _), (tree,) in trees:
             grown[number] = tree
             if on_tree is not None:

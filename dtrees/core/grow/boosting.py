@@ -159,7 +159,6 @@ def boost(
     cancelled: Callable[[], bool] = lambda: False,
     watch: Watch | None = None,
     takes_codes: bool = False,
-    members: Members | None = None,
 ) -> list[Tree]:
     """Grow a boosted model, iteration by iteration.
 
@@ -167,20 +166,20 @@ def boost(
     asked before each iteration; True ends the growth. `watch` is told of the trees of each
     iteration, and of the raw predictions of the rows by all so far; True: it was the last one. It
     is called by the task that leads. With `takes_codes` the codes of 8 bits are taken from the
-    table, which has them no more. `members` have other rows, and grow the same model.
+    table, which has them no more.
 
     O(rows x columns) for each level of a balanced tree. Memory: a byte for each cell of columns of
     8 bits unless they are taken, 8 bytes a row for each value of raw predictions and for its
     derivatives, 8 for the order of the rows, and 16 bytes for each code of a column and open leaf.
-    Of several values, the last two are there for each thread, or for each value with members.
+    Of several values, the last two are there for each thread.
     """
     team = Team()
     made: list[Tree] = []
 
     def grow() -> None:
         of_a_tree = max(1, n_threads // len(growing.initial))
-        about = growing.rules.min_samples_leaf, of_a_tree, takes_codes, members is not None
-        booster = Booster(rows, growing, team, ColumnBlocks(rows.coded, *about), members)
+        about = growing.rules.min_samples_leaf, of_a_tree, takes_codes
+        booster = Booster(rows, growing, team, ColumnBlocks(rows.coded, *about))
         for _turn in grow_model(booster, thresholds, made, cancelled, watch):
             pass
 

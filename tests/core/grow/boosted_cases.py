@@ -11,7 +11,7 @@ from dtrees.coding import CodeBook
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow._team import Team
-from dtrees.core.grow.boosting import BoostedRows, boost
+from dtrees.core.grow.boosting import BoostedRows, Booster, grow_model, lead
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.losses import Loss
 from dtrees.typing import serial
@@ -122,9 +122,17 @@ def boost_by_members(owner, rows, growing, thresholds, n_threads=1):
     """The model as each member grows it; `owner` is the member of each row."""
 
     def grow(own, member):
-        return boost(
-            part_of(rows, own), growing, thresholds, serial, n_threads=n_threads, members=member
-        )
+        team, made, mine = Team(), [], part_of(rows, own)
+
+        def lead_it():
+            of_a_tree = max(1, n_threads // len(growing.initial))
+            about = growing.rules.min_samples_leaf, of_a_tree, False, True
+            booster = Booster(mine, growing, team, ColumnBlocks(mine.coded, *about), member)
+            for _turn in grow_model(booster, thresholds, made, lambda: False, None):
+                pass
+
+        lead(team, lead_it, serial, n_threads)
+        return made
 
     parts = [np.flatnonzero(owner == k) for k in range(owner.max() + 1)]
     return together([partial(grow, own) for own in parts])
