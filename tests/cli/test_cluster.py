@@ -52,6 +52,7 @@ def told(document):
     return json.dumps({**facts, "seconds": 0, "file": ""})
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("regime", [None, "replicated", "partitioned"])
 def test_cv_of_many_files(regime, folder, address):
     how = ("--target", "class", "--drop", "amount", *FOREST)

@@ -194,6 +194,7 @@ def test_the_best_score_is_that_of_the_best_iteration(target, fraction, tmp_path
     assert kind(**PLAIN).fit(X, ys[0], eval_set=[(X1, ys[1])]).best_score_ is None
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_first_set_and_the_score_decide(target):
     """As the same rows that are given as X_val; further curves change nothing."""

@@ -18,6 +18,7 @@ def claimed():
         yield ask
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("n_folds", [5, 10])
 def test_entries_do_not_stand_once_for_each_group(claimed, n_folds):
     """Eleven sets that go apart at the root would hold them seven times."""

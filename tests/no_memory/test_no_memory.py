@@ -13,7 +13,7 @@ def boosted():
         yield ask
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("work", WORKS)
 def test_boosted_models(work, boosted):
     n_grown, n_lost = boosted(work, 60)

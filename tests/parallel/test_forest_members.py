@@ -103,6 +103,7 @@ def test_rounds_of_an_epoch_that_is_lost_are_cut_in_another_way(number, five, mo
     assert model.fit_report_["epochs"] == 2
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("model", [MODEL, BOOSTED], ids=["fit", "boosted"])
 def test_workers_keep_nothing_of_an_epoch(model, five):
     """Not even until memory is looked through for cycles."""

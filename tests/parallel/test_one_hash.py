@@ -66,7 +66,7 @@ def test_models_differ():
     assert len({in_memory(case) for case in CASES}) == len(CASES)
 
 
-@pytest.mark.one_of(16)
+@pytest.mark.one_of(24)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("case", CASES)
 def test_one_model(case, place, request, monkeypatch):

@@ -22,7 +22,7 @@ def grown():
         yield ask
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("work", WORKS)
 def test_allocations_may_fail(work, grown):
     n_grown, n_lost = grown(work, 10 if work == "threads" else 24)
