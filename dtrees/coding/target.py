@@ -171,6 +171,12 @@ def fixed_point_weights(weights: np.ndarray, spare_bits: int = 0) -> tuple[np.nd
     return weights_in_units(weights, exponent), exponent
 
 
+def exact_total(ask: Ask) -> float:
+    """Sum of weights as integers, which does not depend on their order."""
+    exponent = exponent_of_weights(ask)
+    return math.ldexp(sum(ask(_total_weight, exponent)), -exponent)
+
+
 def cut_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Weights of rows in fixed point, for columns that are cut at quantiles.
 

@@ -21,14 +21,16 @@ nothing depends on the order in which rows are added up, and the model has the s
 number of threads, and wherever the rows are. Weights of rows that were never missed stay above
 2**-52 of the largest, as scikit-learn has it, too.
 
-Of rows that are elsewhere, weights, the target and leaves are here: some 70 bytes a row.
+Rows may be in several parts, on the workers of a cluster. Each part has its own target, weights and
+leaves; what is said of all rows is a few numbers of each.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -44,14 +46,16 @@ from dtrees.coding.target import (
     MeanDraws,
     Target,
     TargetUnits,
+    exact_total,
     exponent_of_weights,
-    fixed_point_weights,
+    weights_in_units,
 )
 from dtrees.constraints import ArrayOf, Constraint, IntegerIn, Nothing, OneOf, RealIn
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.losses._derivatives import exponential
 from dtrees.core.membership.resampling import Bags, plain
 from dtrees.core.model.tree import SMALL, Forest, Tree, relative_gains, total_of
+from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.search._criterion import log
 from dtrees.criteria import Criterion
 from dtrees.estimators import base
@@ -78,9 +82,12 @@ from dtrees.parallel import (
     REGIMES,
     Checkpoint,
     FitStatistics,
+    LocalRunner,
+    MemberOfSequence,
     SavedTrees,
-    admitted,
+    admitted_where_they_are,
     computed,
+    grow_sequence,
     grow_sets,
     is_lazy,
     map_rows,
@@ -154,7 +161,8 @@ class BaseAdaBoost(Ensemble):
         self._check_parameters()
         plan, run, stats = FitPlan(self), threaded(self.n_jobs), FitStatistics()
         there = None if checkpoint is None else Checkpoint(checkpoint)
-        X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
+        columns = {"y": y, "sample_weight": sample_weight}
+        X, y, sample_weight = admitted_where_they_are(X, columns, stats, self.regime)
         with stats.phase("coding"):
             encoded = plan.encode(X, (y, sample_weight), seed_of(self, there), run, stats)
         saved = saved_trees(there, partial(facts_of, self, encoded.table), encoded.table, stats)
@@ -178,25 +186,17 @@ class BaseAdaBoost(Ensemble):
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
         )
-        weights = first_weights(target)
-        is_live = weights > 0
         trees: list[Tree] = []
         learned: dict[str, list[float]] = {"estimator_weights_": [], "estimator_errors_": []}
         saved = training.saved or SavedTrees([])
         (earlier,) = saved.trees()
-        with stats.phase("growth"), saved.saving():
-            for number in range(self.n_estimators):
-                if number > 0:
-                    growth = self._weighed(growth, weights)
-                numbers = range(number, number + 1)
-                where: dict[str, Any] = {"regime": self.regime, "stats": stats}
-                if number < len(earlier):
-                    tree = earlier[number]
-                else:
-                    ((tree,),) = grow_sets(growth, numbers, plain(), run, **where)
+        here = RowsHere(growth, training.coded_rows, run, {"regime": self.regime, "stats": stats})
+        about = growth, self._unfitted()._followed, earlier, here
+        grown = grow_sequence(*about, regime=self.regime, stats=stats)
+        with stats.phase("growth"), saved.saving(), closing(grown) as found:
+            for number, (tree, (vote, error)) in enumerate(found):
+                if number >= len(earlier):
                     saved.add(0, [tree])
-                leaves = leaves_of(training, tree)
-                error, vote, factors = self._judged(tree, leaves, growth.target, weights)
                 if vote is None:
                     if trees:
                         break
@@ -204,11 +204,6 @@ class BaseAdaBoost(Ensemble):
                 trees.append(tree)
                 for name, value in zip(learned, (vote, error), strict=True):
                     learned[name].append(value)
-                if factors is None:
-                    break
-                weights *= factors
-                weights = np.ldexp(weights, -math.frexp(float(weights.max()))[1])
-                np.maximum(weights, LEAST, out=weights, where=is_live)
         facts = self._learned_of(encoded.book, target) | {
             "n_outputs_": 1,
             "max_features_": encoded.max_features,
@@ -221,13 +216,41 @@ class BaseAdaBoost(Ensemble):
         self.__dict__.update(facts)
         self.__dict__.update({name: np.array(values) for name, values in learned.items()})
 
-    def _weighed(self, growth: ForestGrowth, weights: np.ndarray) -> ForestGrowth:
-        """The growth of the next tree, in which rows have other weights."""
+    def _followed(
+        self, rows: Rows, trees: Sequence[Tree]
+    ) -> Generator[tuple[Tree, tuple[float | None, float]]]:
+        """All trees, of which the first ones are there, and the vote and the error of each."""
+        targets = rows.targets
+        weights = [first_weights(target) for target in targets]
+        are_live = [own > 0 for own in weights]
+        for number in range(self.n_estimators):
+            if number > 0:
+                targets = self._weighed(targets, asking(weights, rows.gather), weights)
+            tree = trees[number] if number < len(trees) else rows.tree(number, targets)
+            error, vote, factors = self._judged(tree, rows, targets, weights)
+            yield tree, (vote, error)
+            if factors is None:
+                return
+            for own, factor in zip(weights, factors, strict=True):
+                own *= factor
+            largest = max(rows.gather([float(own.max()) for own in weights]))
+            weights = [np.ldexp(own, -math.frexp(largest)[1]) for own in weights]
+            for own, is_live in zip(weights, are_live, strict=True):
+                np.maximum(own, LEAST, out=own, where=is_live)
+
+    def _weighed(
+        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
+    ) -> list[Target]:
+        """The targets of the next tree, in which rows have other weights; of the parts here."""
         raise NotImplementedError
 
     def _judged(
-        self, tree: Tree, leaves: np.ndarray, target: Target, weights: np.ndarray
-    ) -> tuple[float, float | None, np.ndarray | None]:
+        self,
+        tree: Tree,
+        rows: Rows,
+        targets: Sequence[Target],
+        weights: Sequence[np.ndarray],
+    ) -> tuple[float, float | None, list[np.ndarray] | None]:
         """The error of a tree, what its vote weighs, and by what weights of rows are multiplied.
 
         The vote is None where the tree is no better than chance, and so are factors where it is
@@ -321,12 +344,51 @@ def first_weights(target: Target) -> np.ndarray:
     return np.ldexp(target.w.astype(np.float64), -target.w_exponent)
 
 
-def leaves_of(training: Training, tree: Tree) -> np.ndarray:
-    """Leaf of every row, by its codes; intp (n_rows,)."""
-    rows, lookup = np.arange(training.encoded.target.n_rows), training.coded_rows
-    n_parts = training.run.n_threads if lookup.is_here else 1
-    parts = [partial(lookup.leaves, tree, some) for some in np.array_split(rows, n_parts)]
-    return np.concatenate(training.run(parts))
+@dataclass(frozen=True, eq=False)
+class RowsHere:
+    """The rows of a table as one part, as `MemberOfSequence` has those of its blocks."""
+
+    growth: ForestGrowth
+    lookup: LeafLookup
+    run: LocalRunner
+    how: Mapping[str, Any]  # trees are grown, as `grow_sets` has it
+
+    @property
+    def targets(self) -> list[Target]:
+        """That of all rows."""
+        return [self.growth.target]
+
+    def gather(self, own: list[Any]) -> list[Any]:
+        """What the part says."""
+        return own
+
+    def leaves(self, tree: Tree) -> list[np.ndarray]:
+        """Leaf of every row, by its codes; intp (n_rows,)."""
+        rows = np.arange(self.growth.target.n_rows)
+        n_parts = self.run.n_threads if self.lookup.is_here else 1
+        parts = [partial(self.lookup.leaves, tree, some) for some in np.array_split(rows, n_parts)]
+        return [np.concatenate(self.run(parts))]
+
+    def tree(self, number: int, targets: Sequence[Target]) -> Tree:
+        """Grow a tree from another target."""
+        (target,), bags = targets, self.growth.bags
+        bags = None if bags is None else replace(bags, means=target.means)
+        growth = replace(self.growth, target=target, bags=bags)
+        numbers = range(number, number + 1)
+        ((tree,),) = grow_sets(growth, numbers, plain(), self.run, **self.how)
+        return tree
+
+
+Rows = RowsHere | MemberOfSequence  # in parts, of which some are here
+
+
+def asking(weights: Sequence[np.ndarray], gather: Callable[[list[Any]], list[Any]]) -> Ask:
+    """What asks all parts about weights, from those of the parts that are here."""
+
+    def ask(function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        return gather([function(GivenRows(own, None, own), *arguments) for own in weights])
+
+    return ask
 
 
 @documented("adaboost", "classes")
@@ -475,24 +537,40 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
     def _units(self, ask: Ask) -> TargetUnits:
         return TargetUnits.of_classes(ask)
 
-    def _weighed(self, growth: ForestGrowth, weights: np.ndarray) -> ForestGrowth:
-        w, exponent = fixed_point_weights(weights)
-        return replace(growth, target=replace(growth.target, w=w, w_exponent=exponent))
+    def _weighed(
+        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
+    ) -> list[Target]:
+        exponent = exponent_of_weights(ask)
+        return [
+            replace(target, w=weights_in_units(own, exponent), w_exponent=exponent)
+            for target, own in zip(targets, weights, strict=True)
+        ]
 
     def _judged(
-        self, tree: Tree, leaves: np.ndarray, target: Target, weights: np.ndarray
-    ) -> tuple[float, float | None, np.ndarray | None]:
-        is_missed = votes_of(tree).take(leaves) != target.y
-        w = np.ones(target.n_rows, dtype=np.int64) if target.w is None else target.w
-        missed, total = int(w[is_missed].sum()), int(w.sum())
+        self,
+        tree: Tree,
+        rows: Rows,
+        targets: Sequence[Target],
+        weights: Sequence[np.ndarray],
+    ) -> tuple[float, float | None, list[np.ndarray] | None]:
+        votes, leaves = votes_of(tree), rows.leaves(tree)
+        are_missed = [
+            votes.take(own) != target.y for own, target in zip(leaves, targets, strict=True)
+        ]
+        sums = [
+            (target.only(is_missed).total_units, target.total_units)
+            for is_missed, target in zip(are_missed, targets, strict=True)
+        ]
+        missed, total = (sum(each) for each in zip(*rows.gather(sums), strict=True))
         error = missed / total
         if missed == 0:
             return error, 1.0, None
-        if missed * target.n_classes >= total * (target.n_classes - 1):  # no better than chance
+        n_classes = targets[0].n_classes
+        if missed * n_classes >= total * (n_classes - 1):  # no better than chance
             return error, None, None
-        odds = log((1.0 - error) / error) + log(target.n_classes - 1)
-        vote = self.learning_rate * odds
-        return error, vote, np.where(is_missed, 1.0, exponential(np.array(-vote)))
+        vote = self.learning_rate * (log((1.0 - error) / error) + log(n_classes - 1))
+        factor = exponential(np.array(-vote))
+        return error, vote, [np.where(is_missed, 1.0, factor) for is_missed in are_missed]
 
     def _vote_of_chance(self, error: float) -> float:
         raise ValueError(
@@ -596,31 +674,41 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
     def _units(self, ask: Ask) -> TargetUnits:
         return units_of_numbers(ask, self.criterion, spare_bits=self._spare_bits, drawn=True)
 
-    def _weighed(self, growth: ForestGrowth, weights: np.ndarray) -> ForestGrowth:
-        rows = GivenRows(weights, None, weights)
-        _, means = MeanDraws.of(rows.ask, exponent_of_weights(rows.ask), None, None).draws(rows)
-        assert growth.bags is not None
-        bags = replace(growth.bags, means=means)
-        return replace(growth, target=replace(growth.target, means=means), bags=bags)
+    def _weighed(
+        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
+    ) -> list[Target]:
+        draws = MeanDraws.of(ask, exponent_of_weights(ask), None, None)
+        return [
+            replace(target, means=draws.draws(GivenRows(own, None, own))[1])
+            for target, own in zip(targets, weights, strict=True)
+        ]
 
     def _judged(
-        self, tree: Tree, leaves: np.ndarray, target: Target, weights: np.ndarray
-    ) -> tuple[float, float | None, np.ndarray | None]:
-        y = target.y * target.value_unit + target.offset
-        losses = np.where(weights > 0, np.abs(tree.value[:, 0].take(leaves) - y), 0.0)
-        largest = float(losses.max())
+        self,
+        tree: Tree,
+        rows: Rows,
+        targets: Sequence[Target],
+        weights: Sequence[np.ndarray],
+    ) -> tuple[float, float | None, list[np.ndarray] | None]:
+        losses = []
+        for leaves, target, own in zip(rows.leaves(tree), targets, weights, strict=True):
+            y = target.y * target.value_unit + target.offset
+            losses.append(np.where(own > 0, np.abs(tree.value[:, 0].take(leaves) - y), 0.0))
+        largest = max(rows.gather([float(own.max()) for own in losses]))
         if largest == 0:
             return 0.0, 1.0, None
-        losses /= largest
+        losses = [own / largest for own in losses]
         if self.loss == "square":
-            losses **= 2
+            losses = [own**2 for own in losses]
         elif self.loss == "exponential":
-            losses = 1.0 - exponential(-losses)
-        error = exact_total(weights * losses) / exact_total(weights)
+            losses = [1.0 - exponential(-own) for own in losses]
+        weighted = [own * loss for own, loss in zip(weights, losses, strict=True)]
+        ask_losses, ask = (asking(each, rows.gather) for each in (weighted, weights))
+        error = exact_total(ask_losses) / exact_total(ask)
         if error >= 0.5:
             return error, None, None
         vote = self.learning_rate * log((1.0 - error) / error)
-        return error, vote, exponential(-vote * (1.0 - losses))
+        return error, vote, [exponential(-vote * (1.0 - loss)) for loss in losses]
 
 
 def as_step(tree: Tree, number: int, step: float, weight: float) -> Tree:
@@ -634,9 +722,3 @@ def as_step(tree: Tree, number: int, step: float, weight: float) -> Tree:
     gain = gain * (weight * float(total[0]) * tree.weight_unit / max(gain.sum(), SMALL))
     how: dict[str, Any] = {"unit": tree.weight_unit * step, "offset": 0.0, "gain": gain}
     return replace(tree, criterion="squared_error", statistics=statistics, **how)
-
-
-def exact_total(weights: np.ndarray) -> float:
-    """Sum of weights as integers, which does not depend on their order."""
-    w, exponent = fixed_point_weights(weights)
-    return math.ldexp(int(w.sum()), -exponent)

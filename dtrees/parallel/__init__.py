@@ -22,7 +22,8 @@ from dtrees.parallel.distributed_apply import PartitionedRows
 from dtrees.parallel.encoding import check_table, encode_partitions
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.growing import grow_sets, grow_trees
+from dtrees.parallel.forest_members import MemberOfSequence
+from dtrees.parallel.growing import grow_sequence, grow_sets, grow_trees
 from dtrees.parallel.lazy_collections import is_lazy
 from dtrees.parallel.partitions import (
     PartitionedTable,
@@ -44,6 +45,7 @@ __all__ = [
     "CodedPartitions",
     "FitStatistics",
     "LocalRunner",
+    "MemberOfSequence",
     "Model",
     "PartitionedRows",
     "PartitionedTable",
@@ -61,6 +63,7 @@ __all__ = [
     "encode_partitions",
     "format_bytes",
     "format_time",
+    "grow_sequence",
     "grow_sets",
     "grow_trees",
     "is_free",

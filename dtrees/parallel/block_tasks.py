@@ -106,7 +106,7 @@ class PositionCache:
         They are remembered where there is room.
         """
         known, positions, _ = self._held.get(number, (0, {}, 0))
-        work["cache_hits" if known > 0 or len(updates) == 1 else "rebuilds"] += 1
+        work["cache_hits" if known > 0 or len(updates) < 2 else "rebuilds"] += 1
         for update in updates[known:]:
             positions = rows.advance(positions, update)
         size = sum(held.nbytes for held in positions.values())
@@ -118,8 +118,12 @@ class PositionCache:
 
     def end(self) -> None:
         """Forget all, for good: a traceback may keep who has it, and threads may go on."""
+        self._limit = -1
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all, before another tree."""
         with _lock:
-            self._limit = -1
             self._held.clear()
 
 
@@ -161,9 +165,10 @@ def make_rows(
     )
 
 
-def block_of(codes: StoredCodes, rows: StoredRows) -> Block:
-    """A block from the results of `make_codes` and `make_rows`."""
-    return Block(codes.coded, rows.target, rows.first_row, rows.keys, rows.cells)
+def block_of(codes: StoredCodes, rows: StoredRows, target: Target | None = None) -> Block:
+    """A block from the results of `make_codes` and `make_rows`, or with another target."""
+    own = rows.target if target is None else target
+    return Block(codes.coded, own, rows.first_row, rows.keys, rows.cells)
 
 
 def facts_of_codes(codes: StoredCodes, first_row: int) -> PartFacts:

@@ -354,7 +354,7 @@ def walk_codes_of_part(
     sum of its values, float64 (n, n_values).
     """
     codes = [codes.coded] if isinstance(codes, StoredCodes) else codes
-    walked = [CodedRows(_aligned(each)) for each in codes]
+    walked = [CodedRows(aligned(each)) for each in codes]
     ends = np.cumsum([each.n_rows for each in codes])
     trees = iter(unpack(pickle.loads(b"".join(pieces))))
     answers: list[list[np.ndarray]] = []
@@ -387,7 +387,7 @@ def walk_codes_of_part(
     return answers
 
 
-def _aligned(coded: CodedMatrix) -> CodedMatrix:
+def aligned(coded: CodedMatrix) -> CodedMatrix:
     """Codes whose arrays the kernels can read: those off the wire may start anywhere."""
     arrays = {name: each for name, each in vars(coded).items() if isinstance(each, np.ndarray)}
     if all(array.flags.aligned for array in arrays.values()):

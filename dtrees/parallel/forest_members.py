@@ -20,30 +20,51 @@ node, in portions that fit the memory of all::
 Codes stay results of tasks, which Dask may have on disk. A member takes them up block by block, and
 remembers positions (`dtrees.parallel.block_tasks`). After about a second the client hears of the
 trees so far, or of subtrees, which is what the next epoch begins with.
+
+Where each tree follows from those before, as in AdaBoost, all members know all trees, and what
+their own rows weigh in the next one (`MemberOfSequence`)::
+
+    member 0   tree of all rows ── leaves of own rows ═╪═ own weights ── tree of all rows ...
+                                                     gather
 """
 
 from __future__ import annotations
 
+import math
 import pickle
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
-from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from itertools import islice, pairwise
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from dtrees.coding.target import Target
 from dtrees.core.grow._single_tree import Arena
+from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.gathered import GatheredNode, each_node, grow_gathered
-from dtrees.core.grow.round_spec import RoundSpec
+from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.grow.round_spec import Roots, RoundSpec
+from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.grow.tree_batch import Asked, TreeBatch
-from dtrees.core.stores.blocks.block import BlockOfRows, GatheredRows, PositionIndex
-from dtrees.core.stores.blocks.messages import Counts, SplitUpdate, add_up, joined
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict.binned import CodedRows
+from dtrees.core.stores.blocks.block import BlockOfRows, Common, GatheredRows, PositionIndex
+from dtrees.core.stores.blocks.messages import (
+    Counts,
+    Root,
+    SplitUpdate,
+    add_up,
+    joined,
+    merge_bags,
+)
 from dtrees.parallel.block_tasks import PositionCache, Work, block_of, room_of_positions
+from dtrees.parallel.distributed_apply import aligned
 from dtrees.parallel.exchange import Epoch, Exchange
 from dtrees.parallel.placed_blocks import PlaceOfBlock
 from dtrees.parallel.tasks import TaskRunner
@@ -73,6 +94,10 @@ class ForestSoFar:
     finished: frozenset[int]  # nodes of few rows whose subtrees have grown
     rows_at_once: int  # of such nodes, that a member takes out of its blocks
 
+    def member(self, members: Exchange, places: Sequence[PlaceOfBlock]) -> MemberOfForest:
+        """A member, as the epoch begins."""
+        return MemberOfForest.of(members, places, self)
+
 
 @dataclass(eq=False)
 class MemberOfForest:
@@ -91,14 +116,15 @@ class MemberOfForest:
     here: np.ndarray = field(default_factory=partial(np.zeros, 0))  # their rows in own blocks
     arena: Arena = field(default_factory=Arena)
     work: Work = field(default_factory=Work)  # in this slice
+    targets: Sequence[Target] = ()  # of the blocks, where they are not those that these have
 
     @classmethod
-    def begin(
+    def of(
         cls,
         members: Exchange,
         places: Sequence[PlaceOfBlock],
         so_far: ForestSoFar,
-    ) -> MemberOfForest:
+    ) -> Self:
         """From the batches of all members and the updates so far."""
         from distributed import get_worker
 
@@ -115,7 +141,7 @@ class MemberOfForest:
         positions = PositionCache(worker.address, room)
         return cls(own, member_of, so_far, list(so_far.updates), places, worker, run, positions)
 
-    def grow(self, members: Exchange, seconds: float, task: TaskRunner) -> Slice:
+    def grow_slice(self, members: Exchange, seconds: float, task: TaskRunner) -> Slice:
         """Grow nodes that are spread for so many seconds, by the clock of the first member."""
         began, n_before = time.monotonic(), len(self.updates)
         heard, is_late = Counter[str](), False
@@ -164,8 +190,10 @@ class MemberOfForest:
         """What the blocks of each thread come to, which looks at one after the other."""
 
         def of_blocks(numbers: np.ndarray, own: Work) -> Iterator[T]:
-            for place in map(self.places.__getitem__, numbers):
-                block = block_of(*place.halves(self.worker))
+            for number in numbers:
+                place = self.places[number]
+                codes, other = place.halves(self.worker)
+                block = block_of(codes, other, self.targets[number] if self.targets else None)
                 rows = BlockOfRows(block, self.so_far.spec.common)
                 yield of_block(rows, self.positions.after(self.updates, place.number, rows, own))
 
@@ -181,7 +209,7 @@ class MemberOfForest:
     # ---------------------------------------------------------------------------------------------
     # nodes of few rows
 
-    def finish(self, members: Exchange, seconds: float, task: TaskRunner) -> bytes:
+    def finish_slice(self, members: Exchange, seconds: float, task: TaskRunner) -> bytes:
         """Finish nodes of few rows for so many seconds.
 
         Returns the pickle of those of this member, and their subtrees, one for each set. Dask sends
@@ -295,7 +323,7 @@ def grow_as_member(
     task = TaskRunner()
     with epoch.joined(rank, task.cancelled.is_set) as members:
         if sent is not None:
-            members.state["forest"] = MemberOfForest.begin(members, places, sent.value)
+            members.state["forest"] = sent.value.member(members, places)
         state: MemberOfForest = members.state["forest"]
         state.work = Work(cache_hits=0, rebuilds=0)
         try:
@@ -306,3 +334,121 @@ def grow_as_member(
         except BaseException:
             state.positions.end()
             raise
+
+
+# -------------------------------------------------------------------------------------------------
+# trees of which each follows from those before
+
+# of rows, and of the first trees, which are there: each tree, and what is told of it
+Follow = Callable[[Any, Sequence[Tree]], Generator[tuple[Tree, Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceSoFar(ForestSoFar):
+    """What an epoch begins with, where each tree follows from those before."""
+
+    growth: ForestGrowth  # without rows
+    follow: Follow
+    trees: Sequence[Tree]
+    n_told: int  # of these, of which the client has heard all
+
+    def member(self, members: Exchange, places: Sequence[PlaceOfBlock]) -> MemberOfSequence:
+        """A member, as the epoch begins."""
+        found = MemberOfSequence.of(members, places, self)
+        found.targets = [place.halves(found.worker)[1].target for place in places]
+        found.members, found.member_of = members, [0]
+        members.state["trees"] = islice(self.follow(found, self.trees), self.n_told, None)
+        return found
+
+
+class MemberOfSequence(MemberOfForest):
+    """A member of those that grow one tree after the other, all of them each.
+
+    It is the rows of `Follow`, and, as `Blocks`, those of all members.
+    """
+
+    so_far: SequenceSoFar
+    members: Exchange
+    is_late: bool
+
+    def grow_sequence(
+        self, members: Exchange, seconds: float, task: TaskRunner
+    ) -> tuple[bytes, bool]:
+        """Grow trees for so many seconds; the pickle of those, of the first member, and the end."""
+        self.task, self.end, self.is_late = task, time.monotonic() + seconds, False
+        found = []
+        for each in members.state["trees"]:
+            found.append(each)
+            if self.is_late:
+                break
+        return pickle.dumps(None if members.rank else found, protocol=5), not self.is_late
+
+    def gather(self, own: list[T]) -> list[T]:
+        """What all blocks say, from what those of the member do."""
+        told = self.members.gather((own, time.monotonic() > self.end))
+        self.is_late = told[0][1]
+        return [each for some, _ in told for each in some]
+
+    def leaves(self, tree: Tree) -> list[np.ndarray]:
+        """Leaf of every row of each block, intp (n,)."""
+
+        def of_block(place: PlaceOfBlock) -> np.ndarray:
+            coded = aligned(place.halves(self.worker)[0].coded)
+            return CodedRows(coded).leaves(tree, np.arange(coded.n_rows))
+
+        return self.run([partial(of_block, place) for place in self.places])
+
+    def tree(self, number: int, targets: Sequence[Target]) -> Tree:
+        """Grow a tree from other targets of the blocks."""
+        self.targets, heaviest = targets, None
+        means = [own.means for own in targets if own.means is not None]
+        if means:
+            heaviest = max(self.gather([float(own.max()) for own in means]))
+        spec = replace(self.so_far.spec.weighed(targets[0].sample, heaviest), run=self.run)
+        self.so_far = replace(self.so_far, spec=spec)
+        ((_, (tree,)),) = grow_in_rounds(spec, [number], self)
+        return self.so_far.growth.pruned(tree)
+
+    def begin(self, common: Common) -> None:
+        """Begin a tree."""
+        self.updates, self.left = [], None
+        self.positions.forget()
+
+    def bags(self, roots: Sequence[Root], n_sets: int) -> list[tuple[Counts, list[int]]]:
+        """What bags add up to."""
+
+        def of_block(rows: BlockOfRows, _: PositionIndex) -> list[tuple[Counts, list[int]]]:
+            return rows.bags(roots, n_sets)
+
+        self._see({"pass": 1})
+        return merge_bags(self.gather(self._of_threads(of_block, merge_bags)))
+
+    def grow(
+        self, spec: RoundSpec, numbers: Sequence[int], begin: Roots, heard: Any
+    ) -> list[TreeBatch]:
+        """Grow the nodes that are spread, on which the first member decides."""
+        batches = [TreeBatch(spec, numbers, begin) for _ in "ab"]
+        self.own = {} if self.members.rank else {0: batches.pop()}
+        if spec.is_small:
+            return batches[:1]
+        found = self.grow_slice(self.members, math.inf, self.task)
+        self._see(found.heard)
+        return [TreeBatch.unpacked(spec, self.members.gather(found.packed)[0][0])]
+
+    def finish(
+        self, update: SplitUpdate, nodes: Sequence[GatheredNode]
+    ) -> Iterator[tuple[int, tuple[PartialTree, ...]]]:
+        """The subtrees of some nodes, of which each member finishes some."""
+        places = {node.node: place for place, node in enumerate(nodes)}
+        if nodes:
+            self._see({"pass": 1})
+            own = self.finish_slice(self.members, math.inf, self.task)
+            for pickled in self.members.gather(own):
+                for node, trees in pickle.loads(pickled):
+                    yield places[node], trees
+
+    def _see(self, heard: Mapping[str, int]) -> None:
+        if self.members.rank == 0:
+            names = {"pass": "passes"}
+            for what, n in heard.items():
+                self.work[names.get(what, f"{what.replace(' ', '_')}s")] += n

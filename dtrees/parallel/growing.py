@@ -33,6 +33,7 @@ from dtrees.parallel.checkpoint import SavedTrees
 from dtrees.parallel.client import cluster_client
 from dtrees.parallel.coded_partitions import CodedPartitions, kept_table
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.forest_members import Follow
 from dtrees.parallel.memory import able_workers, too_large_for_workers
 from dtrees.parallel.partitioned import PartitionedGrowth, grow_here, grow_partitioned
 from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
@@ -109,6 +110,29 @@ def grow_sets(
                 if advance is not None:
                     advance(len(found))
     return [tuple(trees[: len(numbers)]) for trees in saved.trees()]
+
+
+def grow_sequence(
+    growth: ForestGrowth,
+    follow: Follow,
+    trees: Sequence[Tree],
+    here: Any,
+    *,
+    regime: str | None,
+    stats: FitStatistics,
+) -> Generator[tuple[Tree, Any]]:
+    """Grow trees each of which follows from those before; yields each, and what is told of it.
+
+    `follow` is a generator function of rows, and of the first `trees`, which are there. Rows are
+    those `here`, or those of each member of a cluster (`MemberOfSequence`), to which `follow` is
+    sent. Close it (`contextlib.closing`).
+    """
+    kept = growth.coded.reason if isinstance(growth.coded, CodedPartitions) else None
+    choice = choose_regime(regime, n_trees=1, kept=kept)
+    if choice.regime != "partitioned" or not choice.on_cluster:
+        return follow(here, trees)
+    stats.regime, stats.reason = choice.regime, choice.reason
+    return _in_blocks(growth, plain(), trees, here.run, choice, stats, follow)
 
 
 def _grown(
@@ -197,12 +221,13 @@ def _grown_here(
 def _in_blocks(
     growth: ForestGrowth,
     resampling: Resampling,
-    numbers: Sequence[int],
+    numbers: Sequence[Any],
     run: LocalRunner,
     choice: Choice,
     stats: FitStatistics,
-) -> Generator[tuple[int, list[Tree]]]:
-    """Numbers and their trees by set, grown in rounds, in any order."""
+    follow: Follow | None = None,
+) -> Generator[tuple[Any, Any]]:
+    """Numbers and their trees by set, grown in rounds, in any order; as `grow_partitioned`."""
     place = cluster_client() if choice.on_cluster else nullcontext()
     with place as client, kept_table(growth.coded, client) as kept:
         if kept.parts is None:
@@ -213,7 +238,7 @@ def _in_blocks(
         if client is None:
             yield from grow_here(whole, kept, numbers, run, stats)
             return
-        grown = ended_early(grow_partitioned(whole, kept, numbers, client, stats))
+        grown = ended_early(grow_partitioned(whole, kept, numbers, client, stats, follow))
         with closing(grown) as found:
             yield from found
 

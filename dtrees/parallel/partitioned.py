@@ -60,7 +60,14 @@ from dtrees.parallel.cost import GrowthSize
 from dtrees.parallel.epochs import Epochs, slice_seconds
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.forest_members import ForestSoFar, MemberOfForest, grow_as_member
+from dtrees.parallel.forest_members import (
+    Follow,
+    ForestSoFar,
+    MemberOfForest,
+    MemberOfSequence,
+    SequenceSoFar,
+    grow_as_member,
+)
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.memory import (
     BESIDE_CODES,
@@ -122,27 +129,24 @@ class PartitionedGrowth:
         n_rows = np.array([growth.target.n_live])
         if not sets.is_plain:
             n_rows = sets.totals(growth.target.has_weight)
-        bags, target = growth.bags, growth.target.sample
-        if bags is not None and bags.pasted is None:
-            target = target.bagged(np.ones(1, dtype=np.uint16))
-        may_be_empty = bags is not None and (
-            bags.rate * int(n_rows.min()) < 1000 or not bags.by_row or bags.means is not None
-        )
-        return RoundSpec(
-            self.common(),
+        bags, common = growth.bags, self.common()
+        is_few = bags is not None and (bags.rate * int(n_rows.min()) < 1000 or not bags.by_row)
+        spec = RoundSpec(
+            common,
             self.parts.sample,
-            target,
+            growth.target.sample,
             growth.thresholds,
             sets.n_sets,
             n_rows,
             shares=growth.shares,
-            may_be_empty=may_be_empty,
+            may_be_empty=is_few,
             values=growth.values,
             histogram_budget=configured_bytes("dtrees.histogram-budget", HISTOGRAM_BUDGET),
             gather_rows=gather_rows_of(self.parts.n_rows),
             n_stored=self.parts.facts.n_stored,
             class_weights=sets.class_weights,
         )
+        return spec.weighed(spec.target, None if common.draws is None else common.draws.heaviest)
 
     def size(self, n_trees: int) -> GrowthSize:
         """How large the growth of so many trees is."""
@@ -180,20 +184,25 @@ class PartitionedGrowth:
 def grow_partitioned(
     whole: PartitionedGrowth,
     kept: KeptTable,
-    numbers: Sequence[int],
+    numbers: Sequence[Any],
     client: Client,
     stats: FitStatistics,
-) -> Generator[tuple[int, list[Tree]]]:
+    follow: Follow | None = None,
+) -> Generator[tuple[Any, Any]]:
     """Grow trees from partitions on the workers of a cluster; the client is synchronous.
 
-    Yields numbers and trees by training set, as soon as they are complete, in any order. Closing
-    the iterator ends the growth and leaves nothing on the cluster. Close it
-    (`contextlib.closing`). Raises WorkerLostError, SchedulerLostError, ClusterError.
+    Yields numbers and trees by training set, as soon as they are complete, in any order. Where
+    trees `follow` from those before, `numbers` are the first trees. Closing the iterator ends the
+    growth and leaves nothing on the cluster. Close it (`contextlib.closing`). Raises
+    WorkerLostError, SchedulerLostError, ClusterError.
     """
     tasks = Tasks(client, stats, collections=whole.parts.collections)
-    blocks = BlocksOnWorkers(tasks, whole, kept, len(numbers))
+    blocks = BlocksOnWorkers(tasks, whole, kept, len(numbers) if follow is None else 1)
     stats.counts.update(rounds=0)  # also where there is none
     with blocks.made():
+        if follow is not None:
+            yield from blocks.sequence(follow, numbers)
+            return
         spec, members, there = whole.round_spec(), blocks.members, machines(client)
         room = sum(room_of_positions(*there[each]) for each in members if each in there)
         n_threads = sum(members.values())
@@ -221,6 +230,7 @@ class BlocksOnWorkers(PlacedBlocks):
         self._packed: list[bytes]  # these trees, as they were heard of,
         self._pack_seconds = 0.0  # what a member has spent on that,
         self._finished: set[int]  # and nodes of few rows whose subtrees were
+        self._sequence: tuple[Follow, list[Tree], int] | None = None  # as of `SequenceSoFar`
 
     def _size(self) -> GrowthSize:
         return self._growth.size(self._n_trees)
@@ -290,7 +300,7 @@ class BlocksOnWorkers(PlacedBlocks):
             return batches
         while not is_last:
             with self._stats.phase("rounds"):
-                go_on = partial(self._go_on, "grow-rounds", MemberOfForest.grow)
+                go_on = partial(self._go_on, "grow-rounds", MemberOfForest.grow_slice)
                 slices = self._tasks.run(go_on, self.make_again)
             is_last = all(each.is_last for each in slices)
             for each in slices:
@@ -321,8 +331,26 @@ class BlocksOnWorkers(PlacedBlocks):
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + BESIDE_CODES
         n_threads = max(self.members.values())
         rows_at_once = bytes_of_portion(len(places), n_threads, self._tasks.room()) // per_row
-        so_far = self._spec, self._packed, self._updates, frozenset(self._finished), rows_at_once
-        return places, self._tasks.send("forest-so-far", SharedArrays(ForestSoFar(*so_far)))
+        forest = self._spec, self._packed, self._updates, frozenset(self._finished), rows_at_once
+        so_far = ForestSoFar(*forest)
+        if self._sequence is not None:
+            growth = replace(self._growth.growth, coded=None, target=self._spec.target, bags=None)
+            so_far = SequenceSoFar(*forest, growth, *self._sequence)
+        return places, self._tasks.send("forest-so-far", SharedArrays(so_far))
+
+    def sequence(self, follow: Follow, trees: Sequence[Tree]) -> Generator[tuple[Tree, Any]]:
+        """Trees each of which follows from those before, and what is told of it."""
+        self._spec, self._packed, self._finished = self._growth.round_spec(), [], set()
+        there, n_told, is_last = list(trees), 0, False
+        while not is_last:
+            self._sequence = follow, there, n_told
+            with self._stats.phase("rounds"):
+                go_on = partial(self._go_on, "grow-sequence", MemberOfSequence.grow_sequence)
+                pickled, is_last = self._tasks.run(go_on, self.make_again)[0]
+            found = pickle.loads(pickled)
+            there[n_told : n_told + len(found)] = [tree for tree, _ in found]
+            n_told += len(found)
+            yield from found
 
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]
@@ -333,7 +361,7 @@ class BlocksOnWorkers(PlacedBlocks):
         places = {node.node: place for place, node in enumerate(nodes)}
         while len(self._finished) < len(nodes):
             with self._stats.phase("subtrees"):
-                go_on = partial(self._go_on, "finish-nodes", MemberOfForest.finish)
+                go_on = partial(self._go_on, "finish-nodes", MemberOfForest.finish_slice)
                 found = self._tasks.run(go_on, self.make_again)
             for pickled in found:
                 for node, trees in pickle.loads(pickled):

@@ -21,7 +21,6 @@ from dtrees import (
     AdaBoostRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
-    estimate_cost,
     export_text,
 )
 from dtrees.coding.target import Target, fixed_point_weights
@@ -367,8 +366,6 @@ def test_what_others_cannot_say_is_refused():
         with pytest.raises(TypeError, match="predicts a weighted median of its trees, which other"):
             asks(DIABETES[0])
     assert export_text(model[0]).startswith("|---")
-    with pytest.raises(TypeError, match="and no AdaBoost"):
-        estimate_cost(AdaBoostClassifier(), DIABETES[0])
     with pytest.raises(TypeError, match="must be a boosted model"):
         plot_metric(AdaBoostClassifier(2).fit(*CANCER))
 

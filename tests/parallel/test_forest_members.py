@@ -15,7 +15,14 @@ from dtrees.parallel.forest_members import MemberOfForest
 from dtrees.parallel.placed_blocks import PlaceOfBlock
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import connect
-from tests.parallel.faults import BOOSTED, FOREST, assert_nothing_is_left, expected, fitted
+from tests.parallel.faults import (
+    BOOSTED,
+    FOREST,
+    REWEIGHTED,
+    assert_nothing_is_left,
+    expected,
+    fitted,
+)
 from tests.parallel.test_collections import Folds, hash_of
 
 MODEL = clone(FOREST).set_params(n_estimators=7)
@@ -103,8 +110,10 @@ def test_rounds_of_an_epoch_that_is_lost_are_cut_in_another_way(number, five, mo
     assert model.fit_report_["epochs"] == 2
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("model", [MODEL, BOOSTED], ids=["fit", "boosted"])
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize(
+    "model", [MODEL, BOOSTED, REWEIGHTED], ids=["fit", "boosted", "reweighted"]
+)
 def test_workers_keep_nothing_of_an_epoch(model, five):
     """Not even until memory is looked through for cycles."""
     kinds = (MemberOfForest, MemberState, exchange.Exchange)

@@ -12,6 +12,8 @@ from distributed import Client
 from sklearn.base import clone
 
 from dtrees import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     DecisionTreeClassifier,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
@@ -577,18 +579,25 @@ LARGE = {
         y_val=large("classes", n),
         sample_weight_val=large("weights", n),
     ),
+    "AdaBoost of classes": lambda n: AdaBoostClassifier(
+        3, max_depth=2, max_bins=64, regime="partitioned"
+    ).fit(large("X", n), large("classes", n), large("weights", n)),
+    "AdaBoost of numbers": lambda n: AdaBoostRegressor(
+        3, random_state=0, max_bins=64, regime="partitioned"
+    ).fit(large("X", n), large("numbers", n), large("weights", n)),
     "forest of numbers": lambda n: RandomForestRegressor(
         2, max_depth=3, random_state=0, max_bins=64, regime="partitioned"
     ).fit(large("X", n), large("numbers", n), large("weights", n)),
 }
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     ("name", "n_rows"),
     [
         ("forest of classes", 10**6),
         ("boosting of classes", 10**6),
+        ("AdaBoost of classes", 10**6),
         ("boosting with other rows", 10**6),
         *(pytest.param(name, 10**7, marks=pytest.mark.long) for name in LARGE),
     ],

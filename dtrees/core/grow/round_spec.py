@@ -56,6 +56,17 @@ class RoundSpec:
         depth = self.common.rules.max_depth
         return depth != 0 and int(self.n_rows.max(initial=0)) <= self.gather_rows
 
+    def weighed(self, target: Target, heaviest: float | None) -> RoundSpec:
+        """The same of rows that weigh something else; `heaviest` as of `Draws`."""
+        draws = self.common.draws
+        if draws is None:
+            return replace(self, target=target)
+        if draws.pasted is None:
+            target = target.bagged(np.ones(1, dtype=np.uint16))
+        common = replace(self.common, draws=replace(draws, heaviest=heaviest))
+        may_be_empty = self.may_be_empty or heaviest is not None
+        return replace(self, common=common, target=target, may_be_empty=may_be_empty)
+
     def some(self, numbers: Sequence[int]) -> RoundSpec:
         """What a round asks of some of the sets."""
         assert self.common.masks is not None

@@ -220,7 +220,7 @@ def _add_lists(halves: list[tuple[int, StoredCounts]], stored: StoredCounts) -> 
 
 
 def merge_bags(
-    of_blocks: Sequence[Sequence[tuple[Counts, list[int]]]],
+    of_blocks: Iterable[Sequence[tuple[Counts, list[int]]]],
 ) -> list[tuple[Counts, list[int]]]:
     """Merge what `BlockOfRows.bags` says of several blocks."""
     return [
