@@ -23,6 +23,7 @@ from dtrees._html import html_table
 from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.membership.shares import rows_of_share
+from dtrees.estimators.adaboost import BaseAdaBoost
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan, columns_per_split, depth_of, least_rows, node_bytes
 from dtrees.estimators.forests import BaseForest, BaseTrees
@@ -157,7 +158,7 @@ def estimate_cost(
 
     Parameters
     ----------
-    estimator : tree, forest or boosted model of dtrees
+    estimator : tree, forest, boosted model or AdaBoost of dtrees
         Unfitted, or not: it is only looked at.
     X : table of shape (n_rows, n_columns)
         As for `fit`. No value is looked at; of Dask collections whose partitions do not know their
@@ -179,7 +180,7 @@ def estimate_cost(
     Raises
     ------
     TypeError
-        `estimator` is no tree, forest or boosted model of dtrees.
+        `estimator` is no such model.
     ValueError
         A parameter of it is not what it should be.
     dtrees.exceptions.TableTooLargeError
@@ -208,10 +209,11 @@ def estimate_cost(
     if isinstance(estimator, BaseBoosting):
         with nullcontext() if client is None else client.as_current():
             return _of_boosting(estimator, X, n_sets, n_classes, model)
-    if not isinstance(estimator, BaseTrees):
+    in_sequence = isinstance(estimator, BaseAdaBoost)
+    if not (in_sequence or isinstance(estimator, BaseTrees)):
         raise TypeError(
-            "The 'estimator' parameter of estimate_cost must be a tree, forest or boosted model of "
-            f"dtrees, and no AdaBoost. Got {estimator!r} instead."
+            "The 'estimator' parameter of estimate_cost must be a tree, forest, boosted model or "
+            f"AdaBoost of dtrees. Got {estimator!r} instead."
         )
     plan = FitPlan.of(estimator)
     is_forest = isinstance(estimator, BaseForest)
@@ -246,10 +248,13 @@ def estimate_cost(
     )
     n_workers, n_threads = machines.n_workers, machines.n_threads
     if choice.regime == "partitioned":
-        n_workers, found = _in_rounds(growth, machines, model)
+        n_workers, found = _in_rounds(growth, machines, model, in_sequence)
         n_threads = max(n_workers, n_threads * n_workers // machines.n_workers)
     else:
         found = _in_one_place(growth, size, machines, model, choice.regime == "replicated")
+    if in_sequence:
+        n_at_work = n_workers if choice.regime == "partitioned" else 1
+        found["seconds"]["weights"] = growth.n_trees * size.n_rows * model.weigh / n_at_work
     if growth.n_classes > 2:  # of less, nodes are nothing beside the rows
         leaf: int | float = estimator.min_samples_leaf
         least = least_rows(leaf) if isinstance(leaf, Integral) else rows_of_share(leaf, size.n_rows)
@@ -338,18 +343,21 @@ def _of_boosting(
 
 
 def _in_rounds(
-    growth: GrowthSize, machines: Machines, model: CostModel
+    growth: GrowthSize, machines: Machines, model: CostModel, in_sequence: bool
 ) -> tuple[int, dict[str, Any]]:
-    """On how many workers, and what it costs."""
+    """On how many workers, and what it costs; `in_sequence`, each tree as much as the first one."""
+    n = growth.n_trees if in_sequence else 1
+    growth = replace(growth, n_trees=growth.n_trees // n)
     model = model if machines.is_cluster else model.on_threads()
     n_workers = members_that_pay(growth, machines.n_workers, model)
     cost = model.of(replace(growth, n_workers=n_workers, n_coding=machines.n_workers))
+    is_once = {"coding", "start", "target"}
     return n_workers, {
         "bytes_per_worker": cost.bytes_per_worker,
-        "rounds": cost.rounds,
-        "passes": cost.passes,
-        "bytes_moved": cost.bytes_moved if machines.is_cluster else 0,
-        "seconds": dict(cost.seconds),
+        "rounds": n * cost.rounds,
+        "passes": n * cost.passes,
+        "bytes_moved": n * cost.bytes_moved if machines.is_cluster else 0,
+        "seconds": {name: s if name in is_once else n * s for name, s in cost.seconds.items()},
     }
 
 

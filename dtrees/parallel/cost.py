@@ -317,6 +317,7 @@ class CostModel:
     summarize: float = 1.5e-8  # of a cell, in the first pass over the table
     encode: float = 8.4e-9  # of a cell, in the second one
     target: float = 1.8e-7  # of a row: y is made an integer
+    weigh: float = 2.7e-8  # of a row, after a tree that says what it weighs in the next one
     bag: float = 1.1e-8  # of a row and tree: whether it is in the bag, and how often
     part: float = 4.3e-9  # of a row of a bag in an open node
     count: float = 2.6e-9  # of such a row and a column that is drawn
