@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from functools import partial
 from types import SimpleNamespace
 
 import dask
@@ -12,6 +14,7 @@ import pytest
 from distributed import Client
 
 from dtrees import RandomForestClassifier
+from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.model.tree import Forest
 from dtrees.estimators.resume import bring_along, check_same, in_words, seed_of
 from dtrees.exceptions import (
@@ -23,7 +26,7 @@ from dtrees.exceptions import (
 from dtrees.export import load, save
 from dtrees.parallel import tasks
 from dtrees.parallel.partitioned import PartitionedGrowth
-from tests.parallel.clusters import connect, digest
+from tests.parallel.clusters import connect, digest, leave
 from tests.parallel.conftest import scheduler  # noqa: F401
 from tests.parallel.test_checkpoint import WHOLE, Ends, N, X, Y, forest
 
@@ -114,13 +117,28 @@ class TestResume:
             "no workers": lambda cluster: cluster.scale(0),
             "an error of a task": lambda _: monkeypatch.setattr(tasks.TaskRunner, "__init__", fail),
         }
+        grow, has_happened = ForestGrowth.trees, threading.Event()
+
+        def held(growth, unit, *others, **more):
+            """The trees of the worker, in this process: half of them are grown after the act."""
+            assert unit.number < MANY // 2 or has_happened.wait(60)
+            return grow(growth, unit, *others, **more)
+
+        monkeypatch.setattr(ForestGrowth, "trees", held)
+
+        def act(cluster, client):
+            acts[how](cluster)
+            has_happened.set()
+            if how == "no workers":  # what it has grown meanwhile is lost
+                leave(cluster, client)
+
         timeouts = dict.fromkeys(
             ("distributed.scheduler.no-workers-timeout", "dtrees.workers-timeout"), "100ms"
         )
-        with dask.config.set(timeouts), connect(1, 1, False) as cluster, Client(cluster):
+        with dask.config.set(timeouts), connect(1, 1, False) as cluster, Client(cluster) as client:
             model = forest(regime="replicated", n_estimators=MANY)
             with pytest.raises(ClusterError, match=TOLD[how]) as caught:
-                model.fit(X, Y, callbacks=[Ends(4, lambda: acts[how](cluster))])
+                model.fit(X, Y, callbacks=[Ends(4, partial(act, cluster, client))])
         monkeypatch.undo()
         so_far = caught.value.estimator
         assert 5 <= so_far.n_estimators_ < MANY

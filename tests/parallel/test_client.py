@@ -23,7 +23,7 @@ from dtrees.parallel.client import (
     sending_data,
     this_worker,
 )
-from tests.parallel.clusters import connect, digest, ours
+from tests.parallel.clusters import connect, digest, leave, ours
 from tests.parallel.test_replicated import (
     GROWTH,
     LOCAL,
@@ -139,11 +139,11 @@ class TestClustersThatCannot:
             dask.config.set({"dtrees.workers-timeout": "300 ms"}),
         ):
 
-            def leave(number, tree):
-                cluster.scale(0)
+            def all_leave(number, tree):
+                leave(cluster, client)  # with the trees that have not come
 
             with pytest.raises(ClusterError, match="has had no worker"):
-                grow_replicated(as_kind(SlowGrowth), range(60), client, on_tree=leave)
+                grow_replicated(as_kind(SlowGrowth), range(60), client, on_tree=all_leave)
             assert ours(client) == []
 
     @pytest.mark.parametrize("known_before", [True, False])
