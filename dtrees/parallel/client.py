@@ -333,11 +333,19 @@ def address_of(client: Client) -> str:
 
 
 def machines(client: Client) -> dict[str, tuple[int | None, int]]:
-    """Bytes of each worker by address, None where it has no limit, and its threads."""
-    found = call_with_timeout(client, partial(client.scheduler_info, n_workers=-1))["workers"]
+    """Bytes of each worker by address, None where it has no limit, and its threads.
+
+    The scheduler is asked: `Client.scheduler_info` has no workers where the client, which looks
+    every two seconds, has overwritten the answer.
+    """
+
+    def ask() -> Any:
+        scheduler: Any = client.scheduler
+        return client.sync(scheduler.identity, n_workers=-1)["workers"]
+
     return {
         address: (worker.get("memory_limit") or None, worker["nthreads"])
-        for address, worker in found.items()
+        for address, worker in call_with_timeout(client, ask).items()
     }
 
 

@@ -224,3 +224,16 @@ def test_workers_that_fail_to_tell_their_version(n_workers):
     else:
         with pytest.raises(NoAnswerError, match="no way there"):
             clients.ask_workers(client)
+
+
+def test_workers_are_known_while_the_client_looks(here, monkeypatch):
+    """Its look every two seconds, which has no workers, may overtake the answer."""
+    update = Client._update_scheduler_info
+
+    async def overtaken(self, n_workers=0):
+        await update(self, n_workers)
+        await update(self)
+
+    monkeypatch.setattr(Client, "_update_scheduler_info", overtaken)
+    assert here.scheduler_info(n_workers=-1)["workers"] == {}
+    assert clients.machines(here) == dict.fromkeys(here.nthreads(), (None, 1))
