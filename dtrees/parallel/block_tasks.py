@@ -28,7 +28,7 @@ from dask.system import CPU_COUNT
 from dtrees._forks import lock_of_process
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, GatheredRows, PositionIndex
+from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, PositionIndex
 from dtrees.core.stores.blocks.messages import Counts, Root, SplitUpdate
 from dtrees.parallel.coded_partitions import PartFacts
 from dtrees.parallel.memory import configured_bytes, free_bytes
@@ -66,12 +66,6 @@ def size_of_half(half: StoredCodes | StoredRows) -> int:
     them, and the worker is killed.
     """
     return int((1 + BESIDE_BLOCK) * sum(map(sizeof, vars(half).values())))
-
-
-@sizeof.register(GatheredRows)
-def size_of_rows(rows: GatheredRows) -> int:
-    """Bytes of gathered rows."""
-    return sum(map(sizeof, vars(rows).values()))
 
 
 sizeof.register(Counts, attrgetter("nbytes"))

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
@@ -128,9 +128,6 @@ class WholeTable(PlacedBlocks):
         if not self._tasks.able():
             raise too_large_for_workers(self._parts.n_bytes, self._client)
         super().make()
-
-    def _n_members(self, threads: Mapping[str, int]) -> int:
-        return len(threads)
 
     def _rows_of_block(self) -> int:
         return self._parts.n_rows

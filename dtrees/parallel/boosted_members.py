@@ -454,11 +454,8 @@ class BlocksOfMembers(PlacedBlocks):
 
     def _able(self) -> dict[str, int]:
         """Threads of the workers that may have blocks; TableTooLargeError: of none."""
-        threads = super()._able()
-        if not self._is_alone:
-            return threads
-        small = too_small(self._client, self._parts.n_bytes)
-        able = {each: n for each, n in threads.items() if each not in small}
+        small = too_small(self._client, self._parts.n_bytes) if self._is_alone else ()
+        able = {each: n for each, n in super()._able().items() if each not in small}
         if not able:
             raise too_large_for_workers(self._parts.n_bytes, self._client)
         return able

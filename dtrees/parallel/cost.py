@@ -353,13 +353,6 @@ class CostModel:
         large = min(levels, math.log(max(1.0, n_rows / SMALL_ROWS)) / per_level)
         return large * self.count + (levels - large) * self.finish
 
-    def of_boosted_tree(
-        self, n_rows: int, n_columns: int, n_codes: float, n_leaves: float
-    ) -> float:
-        """Seconds of a tree of a boosted model, grown leaf by leaf where its rows are."""
-        levels = 1 + math.log2(max(2.0, n_leaves)) / 2
-        return n_columns * (n_rows * levels * self.boost + n_codes * n_leaves * self.boost_code)
-
     def of_boosting(self, size: GrowthSize) -> Cost:
         """Estimate the growth of boosted models, from codes.
 
@@ -370,11 +363,12 @@ class CostModel:
         deepest = min(DEEPEST, int(rules.max_depth or DEEPEST))
         leaves = min(rules.max_leaf_nodes or size.n_rows, size.n_rows, 2.0**deepest)
         n_trees, n_codes = size.n_trees * size.n_sets, size.n_codes * size.n_columns
-        of_tree = self.of_boosted_tree(size.n_rows, size.n_columns, size.n_codes, leaves)
+        of_rows = size.n_rows * size.n_columns * (1 + math.log2(max(2.0, leaves)) / 2)
         rounds = int(size.n_trees * min(leaves, 5 + leaves / 4)) if n_workers > 1 else 0
         n_bytes = int(n_trees * leaves * BYTES_OF_CODE * n_codes * (1 - 1 / n_workers))
         exchanges = 1 if n_codes * size.n_sets <= WHOLE_CODES else 2
         messages = exchanges * rounds * math.ceil(math.log2(n_workers))
+        of_tree = of_rows * self.boost + n_codes * leaves * self.boost_code
         growth = n_trees * of_tree / size.slots
         telling = messages * self.exchange + n_bytes * self.byte
         tasks = n_slices(growth + telling, n_workers)

@@ -148,24 +148,6 @@ class PartitionedGrowth:
         )
         return spec.weighed(spec.target, None if common.draws is None else common.draws.heaviest)
 
-    def size(self, n_trees: int) -> GrowthSize:
-        """How large the growth of so many trees is."""
-        growth, parts, rules = self.growth, self.parts, self.growth.rules
-        n_classes, criterion = growth.target.n_classes, CRITERIA[rules.criterion]
-        return GrowthSize(
-            n_rows=parts.n_rows,
-            n_columns=parts.n_columns,
-            n_trees=n_trees,
-            depth=rules.max_depth,
-            bytes_per_row=parts.n_bytes / max(1, parts.n_rows),
-            columns_drawn=rules.max_features,
-            n_codes=int(parts.n_codes.mean()),
-            has_bounds=criterion.has_bounds and n_classes <= 64 and not rules.random_splits,
-            n_classes=n_classes,
-            n_sets=self.resampling.n_sets,
-            bootstrap=growth.bags is not None,
-        )
-
     def tree_batches(self, numbers: Sequence[int], room: int, n_threads: int) -> list[list[int]]:
         """Trees that grow together; `room` are bytes for the rows of open nodes."""
         common = self.common()
@@ -203,9 +185,8 @@ def grow_partitioned(
         if follow is not None:
             yield from blocks.sequence(follow, numbers)
             return
-        spec, members, there = whole.round_spec(), blocks.members, machines(client)
-        room = sum(room_of_positions(*there[each]) for each in members if each in there)
-        n_threads = sum(members.values())
+        spec, there, n_threads = whole.round_spec(), machines(client), sum(blocks.members.values())
+        room = sum(room_of_positions(*there[each]) for each in blocks.members if each in there)
         for batch in whole.tree_batches(numbers, room, n_threads):
             with closing(grow_in_rounds(spec, batch, blocks, blocks.hear, stats.counts)) as grown:
                 for number, trees in grown:
@@ -233,7 +214,22 @@ class BlocksOnWorkers(PlacedBlocks):
         self._sequence: tuple[Follow, list[Tree], int] | None = None  # as of `SequenceSoFar`
 
     def _size(self) -> GrowthSize:
-        return self._growth.size(self._n_trees)
+        growth, parts = self._growth.growth, self._parts
+        rules, n_classes = growth.rules, growth.target.n_classes
+        has_bounds = CRITERIA[rules.criterion].has_bounds and n_classes <= 64
+        return GrowthSize(
+            n_rows=parts.n_rows,
+            n_columns=parts.n_columns,
+            n_trees=self._n_trees,
+            depth=rules.max_depth,
+            bytes_per_row=parts.n_bytes / max(1, parts.n_rows),
+            columns_drawn=rules.max_features,
+            n_codes=int(parts.n_codes.mean()),
+            has_bounds=has_bounds and not rules.random_splits,
+            n_classes=n_classes,
+            n_sets=self._growth.resampling.n_sets,
+            bootstrap=growth.bags is not None,
+        )
 
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
         """What a block knows of its rows: their targets, keys and training sets."""

@@ -129,8 +129,9 @@ class PlacedBlocks:
             send, key = partial(self._tasks.send, "codes-of-block"), self._tasks.key
             tasks, facts = [], []
             lengths: list[int] = []
-            share = -(-self._parts.n_rows // len(self._threads()))  # of a worker
-            for coded, n_rows in self._parts.groups(self._rows_of_block(), share):
+            of_block = self._rows_of_block()
+            share = -(-self._parts.n_rows // max(1, len(self.members)))
+            for coded, n_rows in self._parts.groups(of_block, share):
                 here = [each.nbytes for each in coded if isinstance(each, CodedMatrix)]
                 self._stats.counts["bytes_moved"] += sum(here)
                 parts = [send(each) if isinstance(each, CodedMatrix) else each for each in coded]

@@ -16,7 +16,6 @@ from dask.system import CPU_COUNT
 from distributed.system import MEMORY_LIMIT
 
 from dtrees.coding.target import Target
-from dtrees.core.stores.blocks.block import GatheredRows
 from dtrees.core.stores.blocks.messages import Counts
 from dtrees.parallel import forest_members
 from dtrees.parallel.block_tasks import (
@@ -45,7 +44,6 @@ def halves():
 def test_sizes():
     counts = Counts(np.zeros((1, 8), dtype=np.int64), np.zeros(1000, dtype=np.int64))
     for found, n_bytes in (
-        (GatheredRows(CODED, TARGET, None, KEYS, KEYS[:1]), OWN),
         (counts, counts.nbytes),
         (halves()[0], 1.6 * CODED.nbytes),
         (halves()[1], 1.6 * REST),
