@@ -286,11 +286,14 @@ class Exchange(Members):
 
     def join(self, numbers: np.ndarray, join: Callable[[np.ndarray, np.ndarray], None]) -> None:
         """As `Members.join`."""
-        self._run(self._joined(numbers, join, None))
+        self._begin_round()
+        if self.n_members > 1:
+            self._run(self._joined(numbers, join, None))
 
     def scatter(self, numbers: np.ndarray, ends: Sequence[int]) -> np.ndarray:
         """As `Members.scatter`; the numbers are sent from where they are."""
         bounds = [0, *ends]
+        self._begin_round()
         self._run(self._joined(numbers, add, bounds))
         if self.rank >= self.n_parts:
             return numbers[:0]
@@ -325,14 +328,12 @@ class Exchange(Members):
         self._begin_round()
         other = self.rank ^ self.n_parts
         if self.rank >= self.n_parts:  # one of the first acts for it
-            self._run(self._tell(other, "before", own))
-            found: dict[int, T] = self._run(self._hear(other, "after"))
-            return found
+            return self._run(self._swapped(other, "before", own, "after"))
         if other < self.n_members:
             own = joined(own, self._run(self._hear(other, "before")))
         for distance in self._distances():
-            self._run(self._tell(self.rank ^ distance, distance, given(own, distance)))
-            own = joined(own, self._run(self._hear(self.rank ^ distance, distance)))
+            swap = self._swapped(self.rank ^ distance, distance, given(own, distance), distance)
+            own = joined(own, self._run(swap))
         if other < self.n_members:
             self._run(self._tell(other, "after", given(own, self.n_parts)))
         return own
@@ -343,7 +344,7 @@ class Exchange(Members):
         Parts go straight to their members: once, but in a message for each. They are not changed.
         """
         self._begin_round()
-        return self._run(self._dealt(parts))
+        return self._run(self._dealt(parts)) if self.n_members > 1 else list(parts)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         loop = self._worker.loop.asyncio_loop
@@ -369,7 +370,6 @@ class Exchange(Members):
         """
         n_members, rank, n_parts = self.n_members, self.rank, self.n_parts
         is_whole, other = bounds is None, rank ^ n_parts
-        self._begin_round()
         if rank >= n_parts:
             await self._send(other, "before", own)
             if is_whole:
@@ -467,6 +467,11 @@ class Exchange(Members):
                 f"{like.dtype} {like.shape}."
             )
         return found.reshape(like.shape)
+
+    async def _swapped(self, partner: int, step: Any, thing: Any, heard: Any) -> Any:
+        """Tell a partner something, and wait for what it tells."""
+        await self._tell(partner, step, thing)
+        return await self._hear(partner, heard)
 
     async def _hear(self, partner: int, step: Any) -> Any:
         """Wait for what a partner tells, as long as it is there."""
