@@ -125,11 +125,10 @@ def _largest_weight(rows: GivenRows) -> tuple[float, bool] | None:
 
 def exponent_of_weights(ask: Ask, spare_bits: int = 0) -> int:
     """The exponent of the unit of weights that are not all zero; see `fixed_point_weights`."""
-    largest = max(largest for largest, _ in ask(_largest_weight))
-    if largest < LARGEST:
-        totals = ask(_whole_total)
-        if None not in totals and sum(totals) < LARGEST:
-            return 0
+    of_parts, totals = zip(*ask(_largest_and_total), strict=True)
+    largest = max(of_parts)
+    if None not in totals and sum(totals) < LARGEST:
+        return 0
     exponent = largest_exponent(largest, LARGEST)
     while True:
         # exponent 0 says "exact", so fractions do without it
@@ -140,11 +139,12 @@ def exponent_of_weights(ask: Ask, spare_bits: int = 0) -> int:
         exponent -= excess
 
 
-def _whole_total(rows: GivenRows) -> int | None:
-    """The sum of weights below 2**52; None: they are no whole numbers."""
+def _largest_and_total(rows: GivenRows) -> tuple[float, int | None]:
+    """The largest weight, and the sum; None: they are no whole numbers below 2**52."""
     assert rows.weight is not None
-    is_whole = np.all(rows.weight == np.rint(rows.weight))
-    return exact_sum(rows.weight.astype(np.int64)) if is_whole else None
+    largest = float(rows.weight.max())
+    is_whole = largest < LARGEST and np.all(rows.weight == np.rint(rows.weight))
+    return largest, exact_sum(rows.weight.astype(np.int64)) if is_whole else None
 
 
 def _total_weight(rows: GivenRows, exponent: int) -> int:
