@@ -182,7 +182,7 @@ def estimate_cost(
     TypeError
         `estimator` is no such model.
     ValueError
-        A parameter of it is not what it should be.
+        A parameter of it is not what it should be, or a partition is larger than workers can read.
     dtrees.exceptions.TableTooLargeError
         The codes of a Dask collection come to this process for a boosted model, and do not fit; or
         workers, to which its rows are dealt out, are too small, as the fit would say.
@@ -289,8 +289,8 @@ def _of_boosting(
     n_values = n_sets * (n_classes if hasattr(estimator, "predict_proba") and n_classes > 2 else 1)
     is_spread = choice.regime == "partitioned" and machines.is_cluster
     is_sent = choice.regime == "replicated"
-    if size.collection is not None and not (is_spread or is_sent):
-        check_room(stored_cells(size.collection, size.n_rows), (size.n_rows, size.n_columns))
+    if size.table is not None and not (is_spread or is_sent):
+        check_room(stored_cells(size.table.collection, size.n_rows), size.table.shape)
     growth = GrowthSize(
         boosting=estimator,
         n_rows=size.n_rows,
@@ -311,10 +311,10 @@ def _of_boosting(
     if is_spread and held > room_of_member(machines.memory):
         held -= size.n_bytes // n_workers  # which are on its disk
     if is_sent:  # blocks come to all workers first, and of these to those that grow
-        n_copies = n_workers - 1 / machines.n_workers + (size.collection is None)
+        n_copies = n_workers - 1 / machines.n_workers + (size.table is None)
         moved = int(size.n_bytes * n_copies)
     coding = size.n_rows * size.n_columns * (model.summarize + model.encode)
-    is_coded_here = is_sent and size.collection is None
+    is_coded_here = is_sent and size.table is None
     seconds = {
         "coding": coding if is_coded_here else coding / machines.n_threads,
         "growth": growing if is_spread else growing / n_workers,

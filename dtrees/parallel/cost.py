@@ -66,6 +66,7 @@ from dtrees.parallel.memory import (
     bytes_of_open_row,
     bytes_of_portion,
     check_growth,
+    check_partitions,
     configured_bytes,
     configured_number,
     gather_rows_of,
@@ -90,7 +91,7 @@ class TableSize:
     n_columns: int
     n_codes: np.ndarray  # int64 (n_columns,), at most, by the types of the columns
     n_bytes: int  # of all codes
-    collection: Any = None  # of Dask, which is to be coded where it is
+    table: PartitionedTable | None = None  # that is to be coded where it is
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def size_of_table(X: Any, max_bins: int | None) -> TableSize:
         (parts,) = admitted(X, {})
         assert isinstance(parts, PartitionedTable)
         types = _types(parts.collection, parts.n_columns)
-        return _dense(parts.n_rows, types, max_bins, parts.collection)
+        return _dense(parts.n_rows, types, max_bins, parts)
     X = in_scipy(X)
     if scipy.sparse.issparse(X):
         n_rows, n_columns = X.shape
@@ -138,11 +139,13 @@ def place_of(
 
     `regime` is as the estimator has it, `n_jobs` as for `dtrees.parallel.threads.threaded`,
     `n_trees` and `n_sets` as for `dtrees.parallel.regimes.choose_regime`, and `least` as for
-    `check_growth`. Raises ClusterError and TableTooLargeError as a fit does before it reads.
+    `check_growth`. Raises what a fit raises before it reads: ClusterError, TableTooLargeError, and
+    ValueError of a partition that is too large.
     """
     room = None
-    if size.collection is not None:
-        room = run_with_retries([size.collection], lambda executor: executor.room())
+    if size.table is not None:
+        room = run_with_retries([size.table.collection], lambda executor: executor.room())
+        check_partitions(size.table, room)
     choice = choose_regime(
         regime,
         n_trees=n_trees,
@@ -155,8 +158,8 @@ def place_of(
     if client is None:
         return choice, Machines(1, threaded(n_jobs).n_threads, None)
     threads, limits = await_workers(client), limits_of(client)
-    if choice.regime == "partitioned" and size.collection is not None and least is not None:
-        n_cells = stored_cells(size.collection, size.n_rows)
+    if choice.regime == "partitioned" and size.table is not None and least is not None:
+        n_cells = stored_cells(size.table.collection, size.n_rows)
         check_growth(least, (size.n_rows, size.n_columns), n_cells, None, machines(client))
     if choice.regime == "replicated":
         able = able_workers(client, size.n_bytes)
@@ -175,10 +178,10 @@ def _types(X: Any, n_columns: int) -> list[Any]:
     return [X.dtype] * n_columns
 
 
-def _dense(n_rows: int, types: list[Any], max_bins: int | None, collection: Any) -> TableSize:
+def _dense(n_rows: int, types: list[Any], max_bins: int | None, table: Any) -> TableSize:
     codes = np.array([_most_codes(each, n_rows, max_bins) for each in types], dtype=np.int64)
     n_bytes = size_of_codes(codes, n_rows)
-    return TableSize(int(n_rows), len(codes), codes, n_bytes, collection)
+    return TableSize(int(n_rows), len(codes), codes, n_bytes, table)
 
 
 def _most_codes(kind: Any, n_rows: int, max_bins: int | None) -> int:

@@ -43,6 +43,8 @@ MODELS = {
     "forest": lambda X, y: RandomForestRegressor(2, regime="partitioned").fit(X, y),
     "cross_validate": lambda X, y: cross_validate(TREE, X, y, cv=2),
     "search": lambda X, y: GridSearchCV(TREE, {"max_depth": [1, 2]}, cv=2).fit(X, y),
+    "estimate": lambda X, y: dtrees.estimate_cost(TREE, X),
+    "estimate of boosting": lambda X, y: dtrees.estimate_cost(GradientBoostingRegressor(), X),
 }
 
 
