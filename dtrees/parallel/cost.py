@@ -333,12 +333,12 @@ class CostModel:
     cell: float = 1e-9  # of a number of a histogram that is added up
     byte: float = 1.4e-9  # of a byte between two processes
     round: float = 2e-3  # of a round that does nothing, beside its messages
-    exchange: float = 6e-4  # of a message that members of an epoch wait for
+    exchange: float = 4.5e-4  # of a message that members of an epoch wait for
     task: float = 1.8e-3  # of a task, for the scheduler
     start: float = 0.2  # of a fit that does nothing
     # of a boosted tree, of a row, a column and a level; below the root half of one is counted, as
     # one of two children is
-    boost: float = 9.5e-10
+    boost: float = 6.8e-10
     boost_code: float = 7e-9  # of a boosted tree, of a code of a column in a leaf's histogram
     node_byte: float = 2.5e-9  # of a byte of the weights of classes in nodes
     smaller_share: float = 0.24  # of the rows of a node, on the side of a split that has fewer
