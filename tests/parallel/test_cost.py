@@ -274,7 +274,7 @@ def test_a_table_is_not_larger_than_was_said(name, max_bins):
     _, coded = CodeBook.fit_encode(X, max_bins=max_bins)
     assert (size.n_rows, size.n_columns) == (coded.n_rows, coded.n_columns)
     assert (size.n_codes >= coded.n_codes).all()
-    assert size.collection is None
+    assert size.table is None
 
 
 def test_types_tell_how_many_codes_there_are():
