@@ -224,7 +224,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     stats.counts["models_together"] += len(fitted)
     for model in fitted:
         model._fit_report = stats.report()
-    y = target.y.astype(np.int64) if target.kind == "classification" else values.astype(np.float64)
+    y = target.y if target.kind == "classification" else values.astype(np.float64, copy=False)
     n_live = sets.totals(target.has_weight)
     return FittedBoosts(models, codes.book, target, codes.rows, y, n_live, offset)
 

@@ -267,8 +267,8 @@ def check_begin(loss: Loss | OwnLoss, y: np.ndarray, offset: np.ndarray) -> None
 
 
 def _held(given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarray | slice) -> Held:
-    """The rows that are scored; of those elsewhere nothing is known here."""
-    if isinstance(target, SpreadTarget):
+    """The rows that are scored; nothing is kept here of those that others score."""
+    if isinstance(target, SpreadTarget) or getattr(given.coded, "regime", None) == "partitioned":
         return NOTHING_HERE
     units = units_of(target)
     weight = None if units is None else units[rows] * target.weight_unit

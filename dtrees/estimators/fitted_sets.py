@@ -29,7 +29,7 @@ from dtrees.core.predict.intervals import spread_in_nodes
 from dtrees.core.predict.out_of_bag import TREES_AT_A_PASS, SumsOfTrees, Votes
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.tree_view import TreeView, columns_tested, read_only
-from dtrees.parallel import threaded
+from dtrees.parallel import PartitionedRows, are_kept, threaded
 from dtrees.typing import serial
 
 # Of what is learned at times.
@@ -44,7 +44,7 @@ class FittedSets:
     book: CodeBook  # of the table
     target: Target  # of all rows; knows the classes
     coded_rows: LeafLookup  # the table, ready to be walked
-    y: np.ndarray  # numbers of classes, or the target as given; (n_rows,)
+    y: np.ndarray  # numbers of classes, unsigned, or the target as given; (n_rows,)
     n_live: np.ndarray  # rows of positive weight in each set, int64 (n_sets,)
     _known: dict[int, tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False, repr=False
@@ -141,6 +141,16 @@ class FittedSets:
             self.coded_rows.bring(alone)
         if len(alone) < len(asked):
             self.coded_rows.bring_values([one for one in asked if len(one[0]) > 1])
+
+    @property
+    def has_kept(self) -> bool:
+        """Whether codes that have been brought to workers are there, and a pass costs little."""
+        return isinstance(self.coded_rows, PartitionedRows) and are_kept(self.coded_rows.parts)
+
+    def let_go(self, number: int) -> None:
+        """Forget what was asked of a set."""
+        self._known.pop(number, None)
+        self._values.pop(number, None)
 
     def _has_leaves(self, number: int, rows: np.ndarray) -> bool:
         known = self._known.get(number)

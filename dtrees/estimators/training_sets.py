@@ -227,10 +227,8 @@ def fit_table(
     assert sets.cells is not None
     if len(sets.cells) != n_rows:
         raise ValueError(f"X has {n_rows} rows, but the sets are of {len(sets.cells)}.")
-    if encoded.target.kind == "classification":
-        y = encoded.target.y.astype(np.int64)
-    else:
-        y = codes.values.astype(np.float64)
+    is_of_classes = encoded.target.kind == "classification"
+    y = encoded.target.y if is_of_classes else codes.values.astype(np.float64, copy=False)
     stats = codes.stats.continued()
     if sets.n_sets > 1:
         stats.counts.update(dict.fromkeys(SHARED, 0))  # also where that is nothing

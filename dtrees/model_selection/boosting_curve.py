@@ -47,8 +47,9 @@ from dtrees.model_selection.fitted_splits import (
     grow_splits,
     refuse_unfit_scorer,
 )
+from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
-from dtrees.parallel import threaded
+from dtrees.parallel import tables_kept, threaded
 from dtrees.typing import serial
 
 if TYPE_CHECKING:
@@ -218,6 +219,7 @@ class BoostingCurve(SplitScores):
 
 
 @checked(X=ARRAY, y=ARRAY, cv=(*CV, Nothing()), scoring=SCORER, groups=ROWS, params=PARAMS)
+@tables_kept()
 def boosting_curve(
     estimator: Any,
     X: Any,
@@ -299,8 +301,9 @@ def grown_curve(estimator: Any, work: SplitTable, scoring: Any) -> BoostingCurve
     if scoring != "loss":
         check_scoring(estimator, scoring)
         refuse_unfit_scorer(scoring, estimator, work)
-    for number, (_, test) in enumerate(work.splits):
-        if len(np.arange(len(work.table.y))[test]) == 0:
+    numbers = RowNumbers(len(work.table.y), work.splits)
+    for number in range(len(work.splits)):
+        if len(numbers.rows(number)) == 0:
             raise ValueError(f"Split {number} holds out no row, so that nothing can be scored.")
     grown = grow_splits(clone(estimator).set_params(early_stopping=False), work)
     return _curve_of(estimator, grown, scoring, 1.0)
@@ -316,11 +319,19 @@ def _curve_of(estimator: Any, grown: FittedSplits, scoring: Any, shrinkage: floa
     final, run = grown.final_estimator, threaded(estimator.n_jobs)
     fitted = grown.fitted
     assert isinstance(fitted, FittedBoosts)
-    sides = [np.arange(len(fitted.y))[test] for _, test in grown.splits]
-    models = [_shrunken(model, shrinkage) for model in fitted.models[: len(sides)]]
-    fitted.bring_stages(zip(models, sides, strict=True))
-    pairs = zip(models, sides, strict=True)
-    scores = run([partial(_scores_of_split, grown, scoring, *each) for each in pairs])
+    numbers, is_apart = RowNumbers(len(fitted.y), grown.splits), fitted.has_kept
+    models = [_shrunken(model, shrinkage) for model in fitted.models[: len(grown.splits)]]
+    if not is_apart:
+        fitted.bring_stages((models[number], rows) for number, rows in numbers.sides())
+
+    def of_split(number: int) -> np.ndarray:
+        rows = numbers.rows(number)
+        if is_apart:
+            fitted.bring_stages([(models[number], rows)])
+        return _scores_of_split(grown, scoring, models[number], rows)
+
+    tasks = [partial(of_split, number) for number in range(len(models))]
+    scores = serial(tasks) if is_apart else run(tasks)
     name = "loss" if scoring == "loss" else str(getattr(scoring, "__name__", scoring))
     if scoring is None:
         name = "accuracy" if hasattr(final, "classes_") else "r2"

@@ -48,7 +48,6 @@ from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.boosting import BaseBoosting, shortened
 from dtrees.estimators.fit_plan import MOST_ROWS, depth_of, rows_of_split
 from dtrees.estimators.fitted_sets import FittedSets, model_of_trees, trees_of
-from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.parallel import threaded
 from dtrees.typing import Runner, serial
 
@@ -271,7 +270,8 @@ class Cells:
             walked.limits, walked.n_trees, walked.total = limits, 0, 0.0
         for place in range(walked.n_trees, n_trees):
             if place == len(walked.leaves):
-                walked.leaves.append(self.fitted.coded_rows.leaves(trees[place], walked.rows))
+                leaves = self.fitted.coded_rows.leaves(trees[place], walked.rows)
+                walked.leaves.append(leaves.astype(np.int32, copy=False))
             nested, leaves = limits.cut_and_leaves(trees[place], walked.leaves[place])
             with np.errstate(over="ignore", invalid="ignore"):
                 walked.total = walked.total + nested.value_of(leaves)
@@ -314,20 +314,26 @@ class Cells:
         order = np.argsort(first)
         return first[order], np.argsort(order)[place_of.ravel()]
 
-    def bring(self, rows: RowNumbers, with_train: bool) -> None:
+    def bring(self, sides: Sequence[tuple[int, np.ndarray]]) -> None:
         """Let rows walk that models will be asked about, where the codes are on workers.
 
-        All at once, but for leaves of train sides in all trees, which would be many at a time.
+        `sides` are sets and rows of each. Leaves in all trees, which are many, are of the first.
         """
         if self.fitted.coded_rows.is_here:
             return
-        sides = rows.sides(with_train and self.growth.is_whole)
         known = [(number, side) for number, side in sides if self.error(number) is None]
         if self.growth.is_whole:
             self.fitted.bring_values(known)
         else:
-            self.fitted.bring_leaves(dict(known), keeps=False)
+            self.fitted.bring_leaves(dict(reversed(known)), keeps=False)
             self._brought |= {number for number, _ in known}
+
+    def let_go(self, number: int) -> None:
+        """Forget what is known of rows that a set was asked about, where codes are on workers."""
+        if not self.fitted.coded_rows.is_here:
+            for known in (self._walked, getattr(self, "_stages", {})):
+                known.pop(number, None)
+            self.fitted.let_go(number)
 
     def _walked_rows(self, number: int, rows: np.ndarray) -> _Walked:
         known = self._walked.setdefault(number, [])
@@ -407,12 +413,12 @@ class BoostedCells(Cells):
         )
         return first, place.ravel()
 
-    def bring(self, rows: RowNumbers, with_train: bool) -> None:
+    def bring(self, sides: Sequence[tuple[int, np.ndarray]]) -> None:
         """Remember the rows that scores are of: those of all sets walk when one is asked for.
 
         Where the codes are on workers, they walk now.
         """
-        sides = [each for each in rows.sides(with_train) if self.error(each[0]) is None]
+        sides = [each for each in sides if self.error(each[0]) is None]
         if not self.fitted.coded_rows.is_here and self.growth.is_whole:
             self.fitted.bring_values(sides)
         elif not self.fitted.coded_rows.is_here:

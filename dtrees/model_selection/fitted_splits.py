@@ -31,7 +31,7 @@ import numpy as np
 import sklearn.model_selection
 from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils import _safe_indexing
 
 from dtrees._warnings import warn
@@ -45,7 +45,7 @@ from dtrees.estimators.scorers import refuse_unfit, with_positive_class
 from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.inspection.importance import normalized, unseen_importances
 from dtrees.model_selection.candidates import BoostedCells, Cells, Growth, cells_of
-from dtrees.model_selection.folds import RowsOfSides, Split
+from dtrees.model_selection.folds import TEST, TRAIN, RowsOfSides, Split
 from dtrees.model_selection.leaf_scores import (
     LeafScore,
     exact_in_sums,
@@ -121,10 +121,9 @@ def scores_of_splits(
     Returns float64 (n_scores, n_candidates, n_splits); None: scikit-learn should be asked.
     """
     fitted = cells.fitted
-    row_numbers = np.arange(len(fitted.y))
+    numbers, place = RowNumbers(len(fitted.y), splits), ("train", "test").index(side)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    place = ("train", "test").index(side)
-    rows_of = {number: row_numbers[split[place]] for number, split in enumerate(splits)}
+    rows_of = {number: numbers.rows(number, place) for number in range(len(splits))}
 
     def of_split(number: int) -> np.ndarray | None:
         rows = rows_of[number]
@@ -135,7 +134,7 @@ def scores_of_splits(
         return leaf_scores(scores, held_out, cells.limits(number))
 
     fitted.bring_leaves(rows_of, keeps=side == "test")
-    is_much = len(row_numbers) * len(cells.growth.places) >= MANY_SUMS
+    is_much = len(fitted.y) * len(cells.growth.places) >= MANY_SUMS
     run = threaded(fitted.models[0].n_jobs) if is_much else serial
     with warnings.catch_warnings():  # of a matrix there are few rows for each class
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
@@ -144,24 +143,54 @@ def scores_of_splits(
     return np.stack(known, axis=2) if len(known) == len(splits) else None
 
 
-def scores_by_score(cells: Cells, y: Any, splits: Sequence[Split]) -> ModelScores | None:
-    """What ``score`` of whole models says of the test sides.
+def scores_by_predictions(
+    cells: Cells,
+    X: Any,
+    y: Any,
+    splits: Sequence[Split],
+    scoring: Any = None,
+    return_train_score: bool = False,
+) -> ModelScores | None:
+    """What scorers say of predictions, as scikit-learn's loop does, one split after the other.
 
-    As scikit-learn's loop over the splits, which costs more than a walk of few rows. None: a fit
-    or a score fails, and that loop says what it is worth.
+    Models that are the same trees are scored once. No training side is made for its rows' numbers,
+    and what is known of a split is let go of. None: a scorer looks at more than predictions, or a
+    fit or a score fails, and scikit-learn's loop says what that is worth.
     """
-    start, numbers = perf_counter(), RowNumbers(len(y), splits)
-    proxy = PrefittedProxy(cells, numbers, cells.growth.estimator)
+    if not asks_for_predictions(scoring):
+        return None
+    numbers, n_splits = RowNumbers(len(y), splits), len(splits)
+    distinct, place = _distinct(cells, n_splits, scoring)
+    found: dict[tuple[str, str], np.ndarray] = {}
+    start = perf_counter()
+    sides, is_single = (TEST, TRAIN) if return_train_score else (TEST,), True
     try:
-        cells.bring(numbers, False)
-        found = [
-            proxy.of_split(number).score(rows[:, None], _safe_indexing(y, rows))
-            for number, rows in numbers.sides()
-        ]
+        is_apart = cells.fitted.has_kept
+        if not is_apart:
+            cells.bring(list(numbers.sides(return_train_score)))
+        for number in range(n_splits):
+            for side in sides:
+                rows = numbers.rows(number, side)
+                if is_apart:
+                    cells.bring([(number, rows)])
+                y_side = _safe_indexing(y, rows)
+                for candidate in dict.fromkeys(distinct[:, number].tolist()):
+                    proxy = PrefittedProxy(cells, numbers, cells.growth.estimator, candidate)
+                    own = scoring_of_proxies(scoring, X, cells.classes)
+                    scores = check_scoring(proxy, own)(
+                        proxy.of_split(number), rows[:, None], y_side
+                    )
+                    is_single = not isinstance(scores, dict)
+                    same = distinct[:, number] == candidate
+                    for name, score in ({"score": scores} if is_single else scores).items():
+                        key = ("test" if side == TEST else "train"), name
+                        found.setdefault(key, np.empty(distinct.shape))[same, number] = score
+            cells.let_go(number)
     except Exception:
         return None
-    seconds = (perf_counter() - start) / len(splits)
-    return ModelScores({("test", "score"): np.array([found])}, np.array([seconds]), True)
+    scores = {key: own[place, np.arange(n_splits)] for key, own in found.items()}
+    seconds = (perf_counter() - start) / place.size
+    return ModelScores(scores, np.full(len(place), seconds), is_single)
 
 
 def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -193,13 +222,17 @@ def score_models(
     return_train_score: bool = False,
     sample_weight: Any = None,
 ) -> ModelScores:
-    """Score the models of cells by their predictions, in scikit-learn's own search.
+    """Score the models of cells by their predictions, at last in scikit-learn's own search.
 
     Models that are the same trees are scored once, unless a scorer is no one of scikit-learn's.
     `sample_weight` is for scorers that take it, if scikit-learn's search hands it to them.
     """
+    if sample_weight is None:
+        scored = scores_by_predictions(cells, X, y, splits, scoring, return_train_score)
+        if scored is not None:
+            return scored
     numbers = RowNumbers(len(y), splits)
-    cells.bring(numbers, return_train_score)
+    cells.bring(list(numbers.sides(return_train_score)))
     distinct, place = _distinct(cells, len(splits), scoring)
     search = sklearn.model_selection.GridSearchCV(
         PrefittedProxy(cells, numbers, cells.growth.estimator, distinct=distinct),

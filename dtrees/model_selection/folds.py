@@ -72,6 +72,7 @@ def size_of(model: Any) -> ModelSize:
 
 Split = tuple[np.ndarray, np.ndarray]
 TRAIN, TEST = 0, 1  # sides of a split
+MOST_FOLDS = 2**16
 
 
 class DrawnSplits(Sequence[Split]):
@@ -84,6 +85,22 @@ class DrawnSplits(Sequence[Split]):
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Number of splits."""
         return len(self)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[i] for i in range(len(self))[number]]
+        return self.side(number, TRAIN), self.side(number, TEST)
+
+    def side(self, number: int, side: int) -> Any:
+        """One side of a split, without the other one."""
+        raise NotImplementedError
+
+
+def side_of(splits: Sequence[Split], number: int, side: int) -> Any:
+    """One side of a split, and no other one is made where that can be had."""
+    if isinstance(splits, DrawnSplits):
+        return splits.side(number, side)
+    return splits[number][side]
 
 
 class FoldSplits(DrawnSplits):
@@ -98,50 +115,84 @@ class FoldSplits(DrawnSplits):
     def __len__(self) -> int:
         return self._n_folds
 
-    def __getitem__(self, number: Any) -> Any:
-        if isinstance(number, slice):
-            return [self[i] for i in range(len(self))[number]]
-        is_test = self._fold == range(len(self))[number]
-        return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+    def side(self, number: int, side: int) -> np.ndarray:
+        """One side of a split, row numbers in ascending order."""
+        return np.flatnonzero(self.has(number, side))
+
+    def has(self, number: int, side: int) -> np.ndarray:
+        """Which rows a side has, bool (n_rows,)."""
+        number = range(len(self))[number]
+        return self._fold == number if side == TEST else self._fold != number
 
 
 class Splits(DrawnSplits):
     """Splits that are drawn once; what a test side leaves over is not kept, but found again.
 
-    Parts of the rows take 8 bytes per row in all, also where they are single rows (leave-one-out).
-    The training sides of those are as many numbers as the square of the rows. O(n_rows) for each
-    side that is looked at.
+    Test sides that share no rows are one number per row (`FoldSplits`); others take 8 bytes for
+    each of their rows. O(n_rows) for each side that is looked at.
     """
 
     def __init__(self, splits: Iterable[Any], n_rows: int) -> None:
-        self._n_rows = n_rows
-        self._kept: list[Any] = []
-        for split in splits:
-            are_numbers = isinstance(split, tuple) and all(
-                isinstance(side, np.ndarray) and side.dtype == np.intp and side.ndim == 1
-                for side in split
-            )
-            kept = split
-            if are_numbers and len(split) == 2 and sum(map(len, split)) == n_rows:
-                train, test = split
-                are_rows = (test >= 0).all() and (test < n_rows).all()
-                if are_rows and np.array_equal(self._others(test), train):
-                    kept = test
-            self._kept.append(kept)
+        self._n_rows, self._n_splits = n_rows, 0
+        self._fold = np.full(n_rows, MOST_FOLDS - 1, dtype=np.uint16)
+        self._others: dict[int, Any] = {}  # what is not among the folds: test sides, odd splits
+        for number, split in enumerate(splits):
+            self._n_splits += 1
+            if not self._are_parts(split):
+                self._others[number] = split
+                continue
+            test = split[TEST]
+            is_apart = number < MOST_FOLDS - 1 and (self._fold[test] == MOST_FOLDS - 1).all()
+            if is_apart and _ascend(test):
+                self._fold[test] = number
+            else:
+                self._others[number] = test
+
+    def in_short(self) -> DrawnSplits:
+        """The same, as folds, where that is all."""
+        return FoldSplits(self._fold, len(self)) if len(self) > len(self._others) == 0 else self
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return self._n_splits
+
+    def side(self, number: int, side: int) -> Any:
+        """One side of a split."""
+        number = range(len(self))[number]
+        if number not in self._others:
+            return FoldSplits(self._fold, len(self)).side(number, side)
+        kept = self._others[number]
+        if not isinstance(kept, np.ndarray):
+            return kept[side]
+        return kept if side == TEST else np.flatnonzero(self._are_others(kept))
 
     def __getitem__(self, number: Any) -> Any:
-        if isinstance(number, slice):
-            return [self[i] for i in range(len(self))[number]]
-        kept = self._kept[number]
-        return (self._others(kept), kept) if isinstance(kept, np.ndarray) else kept
+        if not isinstance(number, slice):
+            kept = self._others.get(range(len(self))[number], self._fold)
+            if not isinstance(kept, np.ndarray):
+                return kept
+        return super().__getitem__(number)
 
-    def _others(self, test: np.ndarray) -> np.ndarray:
+    def _are_parts(self, split: Any) -> bool:
+        """Whether the training side is what the test side leaves over, in ascending order."""
+        are_numbers = isinstance(split, tuple) and all(
+            isinstance(side, np.ndarray) and side.dtype == np.intp and side.ndim == 1
+            for side in split
+        )
+        if not are_numbers or len(split) != 2 or sum(map(len, split)) != self._n_rows:
+            return False
+        train, test = split
+        are_rows = all((side >= 0).all() and (side < self._n_rows).all() for side in split)
+        return bool(are_rows and _ascend(train) and self._are_others(test)[train].all())
+
+    def _are_others(self, test: np.ndarray) -> np.ndarray:
+        """Which rows are not in a test side, bool (n_rows,)."""
         is_other = np.ones(self._n_rows, dtype=bool)
         is_other[test] = False
-        return np.flatnonzero(is_other)
+        return is_other
+
+
+def _ascend(rows: np.ndarray) -> bool:
+    return bool((rows[1:] > rows[:-1]).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,14 +210,16 @@ class RowsOfSides:
     def __getitem__(self, number: int) -> np.ndarray:
         if number == len(self.splits) and self.final is not None:
             return self.final
+        if isinstance(self.splits, FoldSplits):
+            return self.splits.has(number, self.side)
         rows = np.zeros(self.n_rows, dtype=bool)
-        side = self.splits[number][self.side]
+        side = side_of(self.splits, number, self.side)
         if len(side) > 0:
             rows[side] = True
         return rows
 
 
-MOST_FOLDS = 2**16
+ROWS_AT_ONCE = 2**16  # whose draws are held
 LARGEST_SEED = np.iinfo(np.int32).max
 CONSTRAINTS: Constraints = {
     "n_splits": (IntegerIn(2, MOST_FOLDS),),
@@ -303,8 +356,12 @@ class HashKFold(BaseEstimator):
             return self._of_groups(groups, n_rows, seed)
         if self.stratify:
             return self._stratified(np.asarray(y), seed)
-        found = self._drawn(keyed_uint64(seed, FOLDS, 0, n_rows))
-        if not np.bincount(found, minlength=k).all():
+        found, counts = np.empty(n_rows, dtype=np.uint16), np.zeros(k, dtype=np.int64)
+        for first in range(0, n_rows, ROWS_AT_ONCE):
+            some = found[first : first + ROWS_AT_ONCE]
+            some[:] = self._drawn(keyed_uint64(seed, FOLDS, first, len(some)))
+            counts += np.bincount(some, minlength=k)
+        if not counts.all():
             raise ValueError(
                 f"n_splits={k} folds of n_samples={n_rows} rows: one of them has no row. Give "
                 "fewer folds, or another random_state."

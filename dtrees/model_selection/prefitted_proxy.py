@@ -23,7 +23,7 @@ from sklearn.utils.metaestimators import available_if
 
 from dtrees._forks import cached_property
 from dtrees.estimators.scorers import with_labels
-from dtrees.model_selection.folds import Split
+from dtrees.model_selection.folds import TEST, TRAIN, Split, side_of
 
 if TYPE_CHECKING:
     from dtrees.model_selection.candidates import Cells
@@ -31,26 +31,33 @@ if TYPE_CHECKING:
 
 
 class RowNumbers:
-    """The rows of a table by number, and the splits by their training sides.
-
-    `table`, int64 (n_rows, 1), stands for the table.
-    """
+    """The rows of a table by number, and the splits by their training sides."""
 
     def __init__(self, n_rows: int, splits: Sequence[Split]) -> None:
-        self.table = np.arange(n_rows)[:, None]
-        self._splits = splits
+        self._n_rows, self._splits = n_rows, splits
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """Stands for the table in scikit-learn's loops; int64 (n_rows, 1)."""
+        return np.arange(self._n_rows)[:, None]
 
     def split_of(self, table: np.ndarray) -> int:
         """Number of the split whose training side a table is."""
         return self._number[_digest(table)]
 
+    def rows(self, number: int, side: int = TEST) -> np.ndarray:
+        """Row numbers of a side of a split, int64 (n,)."""
+        found = np.asarray(side_of(self._splits, number, side))
+        if found.dtype == np.int64 and found.min(initial=0) >= 0:
+            return found
+        rows: np.ndarray = np.arange(self._n_rows)[found if len(found) else []]
+        return rows
+
     def sides(self, with_train: bool = False) -> Iterator[tuple[int, np.ndarray]]:
         """Number of each split and of the rows of its test side; then those of train sides."""
-        for number, (_, test) in enumerate(self._splits):
-            yield number, self.table[test, 0]
-        if with_train:
-            for number, (train, _) in enumerate(self._splits):
-                yield number, self.table[train, 0]
+        for side in (TEST, TRAIN) if with_train else (TEST,):
+            for number in range(len(self._splits)):
+                yield number, self.rows(number, side)
 
     @cached_property
     def _number(self) -> dict[bytes, int]:

@@ -429,7 +429,8 @@ def draw_splits(splitter: Any, X: Any, y: Any, groups: Any) -> Sequence[Split]:
     Sides that are Dask collections are computed together, and once.
     """
     splits = with_collections(splitter, y, groups).split(X, y, groups)
-    return splits if isinstance(splits, DrawnSplits) else Splits(_here(splits), len(y))
+    is_drawn = isinstance(splits, DrawnSplits)
+    return splits if is_drawn else Splits(_here(splits), len(y)).in_short()
 
 
 def _here(splits: Iterable[Any]) -> Iterator[Any]:

@@ -40,6 +40,7 @@ from dtrees.model_selection.fitted_splits import (
 )
 from dtrees.model_selection.leaf_scores import leaf_scores_of
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
+from dtrees.parallel import tables_kept
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -204,6 +205,7 @@ class ValidationSurface(SplitScores):
     params=PARAMS,
     error_score=ERROR_SCORE,
 )
+@tables_kept()
 def validation_surface(
     estimator: Any,
     X: Any,

@@ -42,6 +42,7 @@ from dtrees.model_selection.folds import RowsOfSides, Split, mean_and_standard_e
 from dtrees.model_selection.leaf_scores import leaf_scores_of
 from dtrees.model_selection.prepare import Arguments, SplitTable, is_boosted, prepare_shared
 from dtrees.model_selection.surface import ValidationSurface, surface_of
+from dtrees.parallel import tables_kept
 
 Rule = Literal["best", "simplest"]
 Way = Literal["limits", "pruning", "iterations"]
@@ -109,6 +110,7 @@ class TunedSize:
 
 
 @checked(X=ARRAY, y=ARRAY, splits=CV, rule=(OneOf(("best", "simplest")),), scoring=SCORER)
+@tables_kept()
 def tuned_size(
     estimator: Any,
     X: Any,

@@ -16,7 +16,7 @@ from dtrees.parallel.clusters import (
     write_csv,
     write_parquet,
 )
-from dtrees.parallel.coded_partitions import CodedPartitions, learn_rows, tables_kept
+from dtrees.parallel.coded_partitions import CodedPartitions, are_kept, learn_rows, tables_kept
 from dtrees.parallel.dask_predict import Answer, Model, map_parts, map_rows
 from dtrees.parallel.distributed_apply import PartitionedRows
 from dtrees.parallel.encoding import check_table, encode_partitions
@@ -54,6 +54,7 @@ __all__ = [
     "SpreadModel",
     "admitted",
     "admitted_where_they_are",
+    "are_kept",
     "boost_apart",
     "boost_partitioned",
     "check_lengths",

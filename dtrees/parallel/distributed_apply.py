@@ -14,15 +14,9 @@ All models are answered in one pass over them::
 
     client    answers, in the order in which the rows were asked for
 
-The values of a forest are added up on the workers, in the order of the trees, so they are the bits
-of a prediction. Eight bytes for each row and class come here, whatever the number of trees.
-
+Values of a forest are added up on the workers, in the order of the trees: the bits of a prediction.
 What is large goes in *loads*: some trees at a time, so that neither messages nor what workers hold
 grows with the forest. Sums that are not complete wait on the workers for the next trees.
-
-On the client, for a row that is asked for: 8 bytes for its number (the splits of whoever asks), and
-its answer until it is taken. On the workers: the codes, a byte per cell as a rule, for the time of
-the pass, and the answers of their partitions.
 """
 
 from __future__ import annotations
@@ -150,7 +144,7 @@ class PartitionedRows(LeafLookup):
     is_here = False
 
     def __init__(self, parts: CodedPartitions, stats: FitStatistics | None = None) -> None:
-        self._parts = parts
+        self.parts = parts
         self._stats = stats
         self._at_hand: dict[tuple[str, int], list[tuple[Asked, Any]]] = {}
 
@@ -159,7 +153,7 @@ class PartitionedRows(LeafLookup):
 
         Each of the rows goes down each of its trees. An answer is kept until it is taken.
         """
-        answers = walk_parts(self._parts, asked, stats=self._stats)
+        answers = walk_parts(self.parts, asked, stats=self._stats)
         for (trees, rows), found in zip(asked, answers, strict=True):
             for tree, leaves in zip(trees, found, strict=True):
                 self._keep("leaves", ((tree,), rows), leaves)
@@ -167,7 +161,7 @@ class PartitionedRows(LeafLookup):
     def bring_values(self, asked: Sequence[Asked], starts: Sequence[float] | None = None) -> None:
         """The same for what models say of rows."""
         starts = [0.0] * len(asked) if starts is None else starts
-        answers = walk_parts(self._parts, asked, starts=starts, stats=self._stats)
+        answers = walk_parts(self.parts, asked, starts=starts, stats=self._stats)
         for one, (total,) in zip(asked, answers, strict=True):
             self._keep("values", one, total)
 
@@ -225,8 +219,7 @@ def walk_parts(
     sides = [RequestedRows(rows) for _, rows in asked]
     per_row = max(1, parts.n_bytes // max(1, parts.n_rows))
     n_rows = max(1, min(BLOCK_BYTES // per_row, -(-parts.n_rows // MOST_TASKS)))
-    whole = [tree for trees, _ in asked for tree in trees]
-    if not whole:
+    if not any(trees for trees, _ in asked):
         return [[] for _ in asked]
 
     def work(executor: Executor) -> list[list[np.ndarray]]:

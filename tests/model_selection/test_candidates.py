@@ -228,7 +228,7 @@ def test_rows_of_all_sides_walk_when_one_is_asked_for(n_jobs, with_train, monkey
     estimator = estimator_of("three", n_jobs=n_jobs)
     grown = fit_splits(estimator, SplitTable(TrainingTable(X, LABELS, None), splits))
     cells = grown.cells(estimator, [{}])
-    cells.bring(RowNumbers(N, splits), with_train)
+    cells.bring(list(RowNumbers(N, splits).sides(with_train)))
     walks = []
     stages_of = type(cells.fitted).stages_of
     monkeypatch.setattr(
@@ -254,7 +254,7 @@ def test_rows_of_one_side_walk_on_all_threads(most, monkeypatch):
     monkeypatch.setattr(
         type(cells.fitted), "stages_of", lambda *args: runs.append(args[3]) or stages_of(*args)
     )
-    cells.bring(RowNumbers(N, splits), False)
+    cells.bring(list(RowNumbers(N, splits).sides()))
     test = splits[0][1]
     expected = cells.model(0, 0).predict_proba(X[test])
     np.testing.assert_array_equal(cells.values(0, 0, test), expected)

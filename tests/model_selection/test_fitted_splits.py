@@ -45,7 +45,7 @@ from dtrees.model_selection.fitted_splits import (
     grow_splits,
     score_models,
     scores_by_leaves,
-    scores_by_score,
+    scores_by_predictions,
     undefined,
     without_positive_class,
 )
@@ -130,7 +130,7 @@ MODELS = {
 }
 
 
-class TestScoresByScore:
+class TestScoresByPredictions:
     @pytest.mark.parametrize("name", MODELS)
     def test_they_are_those_of_scikit_learns_loop(self, name, monkeypatch):
         estimator, y = MODELS[name]
@@ -155,7 +155,7 @@ class TestScoresByScore:
         estimator, y = MODELS["boosting of numbers"]
         splits = [(np.arange(400), np.arange(0)), SPLITS[0]]
         cells, _ = whole(estimator, np.array(y), splits)
-        assert scores_by_score(cells, y, splits) is None
+        assert scores_by_predictions(cells, CANCER[0], y, splits) is None
         with pytest.warns(UserWarning, match="Scoring failed"):
             found = cross_validate(estimator, CANCER[0], y, cv=splits, error_score=-7.0)
         assert found["test_score"][0] == -7.0 != found["test_score"][1]

@@ -17,7 +17,7 @@ from dtrees import DecisionTreeClassifier, RandomForestClassifier
 from dtrees._random import FOLDS, keyed_uint64
 from dtrees.coding.group_keys import group_keys
 from dtrees.model_selection import GridSearchCV, HashKFold, cross_validate
-from dtrees.model_selection.folds import ModelSize, Splits, size_of
+from dtrees.model_selection.folds import FoldSplits, ModelSize, Splits, size_of
 
 
 @pytest.mark.parametrize("depth", [1, None])
@@ -42,7 +42,7 @@ SPLITTERS = {
     "shuffled": theirs.ShuffleSplit(4, test_size=0.2, random_state=0),
     "time series": theirs.TimeSeriesSplit(4, gap=1),
 }
-PARTS = ("leave-one-out", "folds", "stratified", "repeated", "groups")
+SHORT = ("leave-one-out", "folds", "stratified", "groups")
 
 
 @pytest.mark.parametrize("name", SPLITTERS)
@@ -55,8 +55,10 @@ def test_kept_splits_are_those_of_the_splitter(name):
         for own, other in zip(found, expected, strict=True):
             for side, same in zip(own, other, strict=True):
                 np.testing.assert_array_equal(side, same, strict=True)
-    kept = [isinstance(split, np.ndarray) for split in splits._kept]
-    assert kept == [name in PARTS] * len(expected)
+    others = splits._others.values()
+    assert len(others) == (0 if name in SHORT else len(expected) / (1 + (name == "repeated")))
+    assert [isinstance(split, np.ndarray) for split in others] == [name == "repeated"] * len(others)
+    assert isinstance(splits.in_short(), FoldSplits) == (name in SHORT)
 
 
 ODD = [

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.model_selection import ShuffleSplit
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from dtrees import (
     BaggingRegressor,
@@ -24,6 +24,7 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.core.predict.binned import CodedRows
+from dtrees.estimators import fitted_sets
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import (
     GridSearchCV,
@@ -253,7 +254,9 @@ def test_codes_that_are_too_many_stay(monkeypatch, walks, processes):
     equal(found, expected)
 
 
-def test_rows_of_all_models_walk_in_one_pass(walks):
+def test_rows_of_all_models_walk_in_one_pass(walks, monkeypatch):
+    """Where codes are made again for it."""
+    monkeypatch.setattr(fitted_sets, "are_kept", lambda coded: False)
     lazy = da.from_array(X, chunks=(CHUNKS, -1))
     with partitioned():
         cross_validate(FOREST, lazy, Y, cv=CV)
@@ -267,8 +270,9 @@ def test_rows_of_all_models_walk_in_one_pass(walks):
 
 
 @pytest.mark.parametrize("scoring", [None, ["roc_auc_ovr", "accuracy"]])
-def test_passes_where_train_sides_are_scored(scoring, walks):
+def test_passes_where_train_sides_are_scored(scoring, walks, monkeypatch):
     """Those of forests whole in the same pass; leaves of all trees in one for each set."""
+    monkeypatch.setattr(fitted_sets, "are_kept", lambda coded: False)
     lazy = da.from_array(X, chunks=(CHUNKS, -1))
     how = {"scoring": scoring, "return_train_score": True}
     grid = {"refit": False, "cv": CV, "return_train_score": True}
@@ -283,6 +287,22 @@ def test_passes_where_train_sides_are_scored(scoring, walks):
         walks.clear()
         GridSearchCV(FOREST, {"max_depth": [2, 3]}, **grid).fit(lazy, Y)
         assert [n for n in walks if n > 0] == [3, 1, 1, 1]
+
+
+def test_sides_walk_one_after_the_other_on_codes_that_are_kept(walks):
+    lazy = da.from_array(X, chunks=(CHUNKS, -1))
+    with partitioned():
+        cross_validate(FOREST, lazy, Y, cv=CV)
+        assert [n for n in walks if n > 0] == [1] * 3
+        walks.clear()
+        cross_validate(FOREST, lazy, Y, cv=CV, return_train_score=True)
+        assert [n for n in walks if n > 0] == [1] * 6
+        walks.clear()
+        GridSearchCV(FOREST, {"max_depth": [2, 3, 4, 5]}, cv=CV, refit=False).fit(lazy, Y)
+        assert [n for n in walks if n > 0] == [1] * 3
+        walks.clear()
+        cross_val_predict(FOREST, lazy, Y, cv=StratifiedKFold(3))
+        assert [n for n in walks if n > 0] == [1] * 3
 
 
 def test_sparse_blocks(walks):

@@ -24,6 +24,15 @@ from dtrees import (
 )
 from dtrees.coding.target import GivenRows, Target, TargetUnits
 from dtrees.estimators.eval_sets import EvalSet
+from dtrees.model_selection import (
+    GridSearchCV,
+    HashKFold,
+    boosting_curve,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    validation_surface,
+)
 from dtrees.parallel import is_lazy
 from tests.parallel.clusters import connect, digest, ours
 
@@ -626,3 +635,58 @@ def test_nothing_of_the_length_of_the_table_is_here(name, n_rows, processes):
         finally:
             tracemalloc.stop()
     assert len(found) < 3, (least, found)
+
+
+VALIDATED_FOREST = RandomForestClassifier(
+    2, max_depth=3, random_state=0, max_bins=64, regime="partitioned"
+)
+VALIDATED_BOOSTS = GradientBoostingClassifier(
+    max_iter=2, max_leaf_nodes=4, random_state=0, regime="partitioned"
+)
+IN_FOLDS = {"cv": HashKFold(5, random_state=0)}
+VALIDATED = {  # and bytes a row that this process may take at most
+    "scores of a forest": (40, lambda *xy: cross_val_score(VALIDATED_FOREST, *xy, **IN_FOLDS)),
+    "predictions of a forest": (
+        45,
+        lambda *xy: cross_val_predict(VALIDATED_FOREST, *xy, **IN_FOLDS),
+    ),
+    "a search of a forest": (
+        50,
+        lambda *xy: GridSearchCV(VALIDATED_FOREST, {"max_depth": [2, 3]}, **IN_FOLDS).fit(*xy),
+    ),
+    "a surface of a forest": (
+        55,
+        lambda *xy: validation_surface(VALIDATED_FOREST, *xy, max_depth=[2, 3], **IN_FOLDS),
+    ),
+    "log losses of boosting": (
+        65,
+        lambda *xy: cross_validate(VALIDATED_BOOSTS, *xy, scoring="neg_log_loss", **IN_FOLDS),
+    ),
+    "a curve of boosting": (55, lambda *xy: boosting_curve(VALIDATED_BOOSTS, *xy, **IN_FOLDS)),
+}
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("name", VALIDATED)
+def test_validations_keep_little_of_a_row_here(name, processes):
+    """Splitters and scorers have their columns; nothing is kept twice, or of all splits."""
+    most, validate = VALIDATED[name]
+
+    def peak(n):
+        columns = large("X", n), large("classes", n)
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        validate(*columns)
+        return tracemalloc.get_traced_memory()[1] - before
+
+    with processes.as_current():
+        validate(large("X", 4000), large("classes", 4000))  # what is imported stays
+        tracemalloc.start()
+        try:
+            least = peak(40_000)
+            peaks = (peak(240_000) for _ in "abc")  # a third try counts, as above
+            found = list(takewhile(lambda found: found >= least + most * 200_000, peaks))
+        finally:
+            tracemalloc.stop()
+    assert len(found) < 3, [(each - least) / 200_000 for each in found]
