@@ -101,35 +101,18 @@ class ScoresHere(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SpreadModel:
-    """What a model is grown from: the rows are in `parts`.
+    """What a model is grown from: the rows are in `parts`."""
 
-    Attributes
-    ----------
-    parts : CodedPartitions or None
-        None: where the rows are.
-    rows : BoostedRows
-        Those of the table, without codes; which are chosen is bool (n_rows,).
-    growing : Growing
-    thresholds : Thresholds
-    held : bool (n_rows,) or None
-        Rows that are held out of the growth, to be scored.
-    scores : Scores or None
-    trees : sequence of Tree
-        Those of the first iterations, which are there.
-    elsewhere : callable or None
-        Arrays of each partition by kind, where `rows` are not here: tasks of Dask, made anew.
-    others : callable or None
-        Parts of tables that are scored, too, and are not grown from: tasks of Dask, made anew.
-    """
-
-    parts: CodedPartitions | None
-    rows: BoostedRows
+    parts: CodedPartitions | None  # None: where the rows are
+    rows: BoostedRows  # of the table, without codes; which are chosen is bool (n_rows,)
     growing: Growing
     thresholds: Thresholds
-    held: np.ndarray | None = None
+    held: np.ndarray | None = None  # bool (n_rows,): held out of the growth, to be scored
     scores: Scores | None = None
-    trees: Sequence[Tree] = ()
+    trees: Sequence[Tree] = ()  # of the first iterations, which are there
+    # arrays of each partition by kind, where `rows` are not here: tasks of Dask, made anew
     elsewhere: Callable[[], list[Any]] | None = None
+    # parts of tables that are scored, too, and are not grown from: such tasks
     others: Callable[[], list[Any]] | None = None
 
 

@@ -52,26 +52,12 @@ logger = logging.getLogger(__name__)
 class Checkpoint:
     """Units of work in a folder, in series that have names.
 
-    Parameters
-    ----------
-    path : str or path
-        Of the folder, which is made when there is none; anything that `fsspec` knows.
+    The folder at `path`, which is anything that `fsspec` knows, is made when there is none. `facts`
+    say what the units that are there are of; None: nothing is there.
 
-    Attributes
-    ----------
-    facts : dict or None
-        What the units that are there are of; None: nothing is there.
-
-    Raises
-    ------
-    ModelFileError
-        The folder holds a checkpoint that cannot be read, or of a newer version.
-    TypeError
-        `path` is no path.
-    ValueError
-        `path` is a folder of other files.
-    OSError, ValueError, ImportError
-        As `fsspec` has them: no such protocol, no access.
+    Raises ModelFileError where a checkpoint there cannot be read, or is of a newer version;
+    TypeError where `path` is no path; ValueError where it is a folder of other files; and what
+    `fsspec` raises: no such protocol, no access.
     """
 
     def __init__(self, path: Any) -> None:

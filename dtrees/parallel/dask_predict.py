@@ -51,21 +51,12 @@ _opening = lock_of_process(RLock)  # a model may hold others
 
 
 class Answer(NamedTuple):
-    """What a method returns for rows.
+    """What a method returns for rows."""
 
-    Attributes
-    ----------
-    empty : array or sparse matrix of shape (0,), (0, n_columns) or (0, n_columns, ...)
-        Its type and dtype.
-    columns : sequence or None, default=None
-        Labels of the columns in a data frame; None: one value per row, or an array.
-    labels : array or None, default=None
-        What the values are taken from, if they are labels.
-    """
-
+    # (0,), (0, n_columns) or (0, n_columns, ...), sparse or not: its type and dtype
     empty: Any
-    columns: Any = None
-    labels: Any = None
+    columns: Any = None  # labels of them in a data frame; None: one value per row, or an array
+    labels: Any = None  # what the values are taken from, if they are labels
 
 
 class Model(ABC):
@@ -94,7 +85,6 @@ class Model(ABC):
         """Answer for the rows of a block, at least one, whose columns have been checked.
 
         `rows` are what they begin with; None: with the same.
-
         """
         table = self.table_of(block)
         return getattr(self, method)(table) if rows is None else self.begun(method, table, rows)

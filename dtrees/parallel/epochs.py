@@ -96,12 +96,8 @@ class Epochs:
         of its worker, and the other. `members` are workers whose coming and going ends the epoch;
         None: all of them.
 
-        Raises
-        ------
-        LostResultsError
-            What they begin with has to be made again.
-        WorkerLostError
-            Epochs have ended again and again.
+        Raises LostResultsError where what they begin with has to be made again, and WorkerLostError
+        where epochs have ended again and again.
         """
         n_ended, members = 0, members or self._tasks.workers
         while True:

@@ -225,12 +225,8 @@ class Epoch:
     def joined(self, rank: int, is_cancelled: Callable[[], bool]) -> Iterator[Exchange]:
         """The exchange of the member that is this task, as long as the context lasts.
 
-        `is_cancelled` says whether nobody waits for the task any more.
-
-        Raises
-        ------
-        EpochEndedError
-            The epoch has ended, or the task has come to another worker.
+        `is_cancelled` says whether nobody waits for the task any more. Raises EpochEndedError where
+        the epoch has ended, or the task has come to another worker.
         """
         from distributed import get_worker
 
@@ -258,30 +254,18 @@ class Epoch:
 class Exchange(Members):
     """What a member tells the others, as `dtrees.typing.Members`; called in the thread of a task.
 
-    It is the same from task to task of an epoch.
-
-    Attributes
-    ----------
-    rank, n_members : int
-        Number of the member, and of all.
-    n_parts : int
-        Members that have a part of sums: as many as a power of two has.
-    state : dict
-        What it keeps until the epoch ends.
-    work : Counter
-        Rounds of this task, and messages and bytes that this member has sent in it; messages that
-        were relayed.
-    is_cancelled : callable
-        Whether nobody waits for the task any more.
+    It is the same from task to task of an epoch. `rank` is the number of the member. `n_parts`
+    members have a part of sums: as many as a power of two has.
     """
 
     def __init__(self, epoch: Epoch, worker: Any, box: Box) -> None:
         self._epoch, self._worker, self._box = epoch, worker, box
-        self.is_cancelled: Callable[[], bool] = lambda: False
+        self.is_cancelled: Callable[[], bool] = lambda: False  # as for `Epoch.joined`
         self.rank = epoch.addresses.index(worker.address)
         self.n_members = len(epoch.addresses)
         self.n_parts = 1 << self.n_members.bit_length() - 1
-        self.state = box.state
+        self.state = box.state  # what the member keeps until the epoch ends
+        # rounds of this task, and what it has sent: messages, those of them relayed, and bytes
         self.work: Counter[str] = Counter()
 
     def join(self, numbers: np.ndarray, join: Callable[[np.ndarray, np.ndarray], None]) -> None:

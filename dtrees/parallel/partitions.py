@@ -37,21 +37,12 @@ NUMBERS = "biuf"  # kinds of types
 
 @dataclass(frozen=True, eq=False)
 class PartitionedTable:
-    """A Dask collection whose partitions have known lengths.
+    """A Dask collection whose partitions have known lengths."""
 
-    Attributes
-    ----------
-    collection : dask.array.Array or dask.dataframe.DataFrame
-        As given, but for chunks along columns, which are joined.
-    lengths : int64 (n_partitions,)
-    n_columns : int
-    names : object (n_columns,) of str, or None
-    """
-
-    collection: Any
-    lengths: np.ndarray
+    collection: Any  # array or data frame, as given; but chunks along columns are joined
+    lengths: np.ndarray  # int64 (n_partitions,)
     n_columns: int
-    names: np.ndarray | None
+    names: np.ndarray | None  # object (n_columns,) of str
 
     @property
     def n_rows(self) -> int:
@@ -91,19 +82,9 @@ def admitted(
 ) -> tuple[Any, ...]:
     """A table, and what belongs to its rows, ready for a fit.
 
-    Parameters
-    ----------
-    X : table
-    columns : mapping of str to array-like or None
-        By the name of the argument: values of each row.
-    stats : FitStatistics or None, default=None
-        Told of the phase "reading", unless there are no collections.
-
-    Returns
-    -------
-    X : `PartitionedTable` for a Dask collection, or as it was given
-    columns : array-like or None
-        In their order, as `row_values` makes them. Dask collections are in memory.
+    `columns` are values of each row, or None, by the name of the argument. `stats` are told of the
+    phase "reading", unless there are no collections. Returns `X`, a Dask collection as
+    `PartitionedTable`, and the columns in their order, as `row_values` makes them: in memory.
 
     Raises ValueError where a collection has no rows, not two dimensions, an unknown number of
     columns, or another number of rows than `X`, as far as that is known; the fit looks at the rest.
@@ -259,10 +240,7 @@ def check_lengths(n_rows: int, columns: Mapping[str, Any]) -> None:
 def lazy_keys(labels: Any) -> Any:
     """A collection of labels of groups as one of their keys, which are made where the labels are.
 
-    Parameters
-    ----------
-    labels : object
-        What is no collection of one value per row is returned as it is.
+    What is no collection of one value per row is returned as it is.
     """
     if not is_lazy(labels) or isinstance(labels, Delayed) or getattr(labels, "ndim", None) != 1:
         return labels

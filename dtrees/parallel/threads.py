@@ -211,12 +211,7 @@ class _Members:
     def hear(self) -> None:
         """Wait for one word of one of them.
 
-        Raises
-        ------
-        BaseException
-            By what that one has ended.
-        CancelledError
-            None of them is left.
+        Raises the BaseException by which that one has ended, and CancelledError if none is left.
         """
         if self._n_there == 0:
             raise CancelledError("this runner has been cancelled")

@@ -143,19 +143,10 @@ class Loss:
             )
 
     def initial(self, y: np.ndarray, weight: np.ndarray | None, mean: float) -> float:
-        """The raw prediction of numbers that a model begins with.
+        """The raw prediction of numbers that a model begins with; `mean` is the weighted one.
 
-        Parameters
-        ----------
-        y : float64 (n_rows,)
-        weight : int64 (n_rows,) or None
-        mean : float
-            Weighted mean of y, whatever the order of the rows.
-
-        Raises
-        ------
-        ValueError
-            All of y is zero, which has no logarithm.
+        y : float64 (n_rows,), weight : int64 (n_rows,) or None. Raises ValueError where all of y is
+        zero, which has no logarithm.
         """
         if self.level is not None:
             return float(quantiles([y], [weight], self.level)[0])
@@ -175,30 +166,15 @@ class Loss:
     ) -> float:
         """The mean loss of rows; with a logarithm, without what does not depend on `raw`.
 
-        Parameters
-        ----------
-        y : float64 (n_rows,)
-            Numbers, or codes of classes.
-        raw : float64 (n_rows, n_values)
-        weight : float64 (n_rows,) or None
-        members : Members or None, default=None
-            That have other rows.
-
-        Returns
-        -------
-        float
-            The same in any order of the rows.
+        y : float64 (n_rows,), numbers or codes of classes; raw : float64 (n_rows, n_values);
+        weight : float64 (n_rows,) or None. `members` have other rows. The same in any order.
         """
         return float(mean_in_any_order(self._of_rows(y, raw), weight, members))
 
     def means(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """The mean losses of several raw predictions of the same rows: float64 (n,).
 
-        Parameters
-        ----------
-        y, weight
-            As for `mean`.
-        raw : float64 (n, n_values, n_rows)
+        raw : float64 (n, n_values, n_rows); the others as for `mean`
         """
         if raw.shape[1] > 1:
             return np.array([self.mean(y, np.ascontiguousarray(one.T), weight) for one in raw])
@@ -274,15 +250,9 @@ def initial_of_classes(shares: np.ndarray) -> np.ndarray:
 
 
 def shares_of_classes(raw: np.ndarray) -> np.ndarray:
-    """Shares of classes from raw predictions.
+    """Shares of classes from raw predictions, float64 (n_rows, n_classes).
 
-    Parameters
-    ----------
     raw : float64 (n_rows, 1) of two classes, (n_rows, n_classes) of more
-
-    Returns
-    -------
-    float64 (n_rows, n_classes)
     """
     if raw.shape[1] == 1:
         of_two: np.ndarray = shares_of_two(raw)
@@ -302,16 +272,7 @@ def quantiles(
     median. A row of weight two is a row given twice. O(n log n); O(n) without weights, or with
     `members`, who have other values of the groups. 0 for a group without values.
 
-    Parameters
-    ----------
-    values : list of float64 (n_rows,)
-    weights : list of int64 (n_rows,) or None
-    level : float
-    members : Members or None, default=None
-
-    Returns
-    -------
-    float64 (n_groups,)
+    values : list of float64 (n_rows,); weights : list of int64 (n_rows,) or None
     """
     if members is not None:
         return _quantiles_of_all(values, weights, level, members)
@@ -367,17 +328,8 @@ def quantiles_by_bytes(
     """Quantiles of values in several places: found byte by byte, all groups together.
 
     A float64 is an integer of eight bytes in the same order. Of values that begin like the
-    quantile, weights are added up by the next byte: a histogram of 256 numbers.
-
-    Parameters
-    ----------
-    n_groups : int
-    level : float
-        As for `quantiles`.
-    count : callable
-        The sum of all `counts_of_bytes`.
-    above : callable
-        The largest of all `least_above`.
+    quantile, weights are added up by the next byte: a histogram of 256 numbers. `count` is the sum
+    of all `counts_of_bytes`, and `above` the largest of all `least_above`.
     """
     groups = np.arange(n_groups)
     found = np.zeros(n_groups, dtype=np.uint64)

@@ -122,12 +122,8 @@ class ClassWeights:
     def of_totals(cls, totals: np.ndarray, integers: Integers) -> ClassWeights:
         """Class weights as the fit of each set makes them.
 
-        Parameters
-        ----------
-        totals : int64 (n_sets, n_classes)
-            Weight of the rows of each class in each set.
-        integers : callable
-            Of the totals of a set: multipliers, None for ones, and their exponent.
+        `totals`, int64 (n_sets, n_classes), are weights of rows. `integers` makes of those of a set
+        multipliers, None for ones, and their exponent.
         """
         found = [integers(own) for own in totals.tolist()]
         ones = np.ones(totals.shape[1], dtype=np.int64)
@@ -161,16 +157,8 @@ class Resampling:
     def cells_of(self, sets: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """The cells that some of the sets tell apart; computed once for every tree of a forest.
 
-        Parameters
-        ----------
-        sets : list of int
-            At most 64, so that a word says which of them have a cell.
-
-        Returns
-        -------
-        cells : uint16 (n_rows,)
-        has : uint8 (len(sets), n_cells)
-            1 where a set has the rows of a cell.
+        At most 64 `sets`, so that a word says which of them have a cell. Returns the cells, uint16
+        (n_rows,), and where a set has the rows of one, uint8 (len(sets), n_cells).
         """
         assert self.cells is not None
         found = self._apart.get(tuple(sets))
@@ -223,8 +211,6 @@ class Resampling:
     def class_totals(self, target: Target) -> np.ndarray:
         """Weight of the rows of each class in each set, without class weights.
 
-        Returns
-        -------
         int64 (n_sets, n_classes)
         """
         assert self.cells is not None
@@ -255,10 +241,7 @@ class Resampling:
     def totals(self, numbers: np.ndarray | None = None) -> np.ndarray:
         """Sum up a number per row over the rows of each set; int64 (n_sets,).
 
-        Parameters
-        ----------
-        numbers : integers or bool (n_rows,) or None, default=None
-            None: every row adds one.
+        numbers : integers or bool (n_rows,); None: every row adds one
         """
         assert self.cells is not None
         n_cells = self.mix.shape[1]
@@ -287,22 +270,11 @@ class Rows(Protocol):
 
 
 def of_sets(rows: Rows) -> Resampling:
-    """The resampling of given training sets.
+    """The resampling of given training sets, of which there is one at least.
 
-    Parameters
-    ----------
-    rows : bool (n_sets, n_rows), or one set after the other
-        Which rows each set has. At least one set.
-
-    Returns
-    -------
-    Resampling
-        Cells are numbered in the order in which their rows come.
-
-    Notes
-    -----
-    O(n_sets x n_rows) steps, a few bytes per row and set; and a byte for each set and cell, where a
-    set lacks several cells.
+    `rows` say which rows each set has: bool (n_sets, n_rows), or one set after the other. Cells are
+    numbered in the order in which their rows come. O(n_sets x n_rows) steps, a few bytes per row
+    and set; and a byte for each set and cell, where a set lacks several cells.
     """
     n_sets = len(rows)
     cells = np.zeros(len(rows[0]), dtype=np.uint16)
@@ -331,19 +303,8 @@ def _by_first_row(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cut cells by some sets, and number what is left in the order in which rows have it.
 
-    Parameters
-    ----------
-    cells : uint16 or uint32 (n_rows,)
-    n_cells : int
-    bits : uint16 (n_rows,)
-        A bit for each set, 1 where it has the row.
-    n_bits : int
-
-    Returns
-    -------
-    cells : uint16 or uint32 (n_rows,)
-    first : int64 (n_cells,)
-        The first row of each.
+    `bits`, uint16 (n_rows,), have one for each set, 1 where it has the row. Returns the new cells,
+    uint16 or uint32 (n_rows,), as those given, and the first row of each, int64 (n_cells,).
     """
     n_rows, n_keys = len(cells), n_cells << n_bits
     if n_keys > LARGEST_TABLE + 4 * n_rows:
@@ -475,15 +436,8 @@ class Bags:
     def multiplicity(self, tree: int, counts: np.ndarray | None = None) -> np.ndarray:
         """Times that every row is in the bag of a tree; uint16 (n_rows,). O(n_rows).
 
-        Parameters
-        ----------
-        tree : int
-        counts : bool (n_rows,) or None, default=None
-            Which rows have a weight; None: all.
-
-        Notes
-        -----
-        A bag without a row that counts gets the one, or the group, that would be the first at a
+        `counts`, bool (n_rows,), says which rows have a weight; None: all. A bag without a row that
+        counts gets the one, or the group, that would be the first at a
         higher rate: the one of the largest draw, of those that weigh most.
         """
         times = counts_of_bag(self.seed, self.rate, tree, self.row_id, self.means, self.pasted)
@@ -514,18 +468,10 @@ def counts_of_bag(
 ) -> np.ndarray:
     """Times that rows are in the bag of a tree; uint16 (n_rows,). O(n_rows).
 
-    Parameters
-    ----------
-    seed, tree : int
-    rate : float
-    keys : uint64 (n_rows,)
-    means : float64 (n_rows,) or None
-        Of the times, at a rate of 1; None: each is 1, as it is for rows that weigh nothing.
-    pasted : (int, int) or None, default=None
-        As that of `Bags`; then there are no means, and the rate is not looked at.
+    `keys` are uint64 (n_rows,). `means`, float64 (n_rows,), are of the times, at a rate of 1; None:
+    each is 1, as it is for rows that weigh nothing. With `pasted`, as that of `Bags`, there are no
+    means, and the rate is not looked at.
 
-    Notes
-    -----
     A row is drawn as often as a Poisson variable says, whose mean is the next one in steps of
     1 / `STEPS`, up to `MOST_OFTEN`. Each of these draws counts ``mean / mean drawn`` times; what is
     left of a time is drawn, too. So the mean is exact, and heavy rows are out of some bags.
@@ -561,13 +507,9 @@ def _steps_of_means(rate: float) -> np.ndarray:
 
 @cache
 def poisson_steps(rate: float) -> np.ndarray:
-    """2**64 times the distribution function of a Poisson variable, until it is one.
+    """2**64 times the distribution function of a Poisson variable, until it is one; uint64.
 
     In decimals, whose exponential function is rounded correctly: the same bits on every machine.
-
-    Returns
-    -------
-    uint64 (n_steps,)
     """
     context = Context(prec=60)
     exact = Decimal(rate)
