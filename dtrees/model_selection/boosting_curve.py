@@ -301,9 +301,8 @@ def grown_curve(estimator: Any, work: SplitTable, scoring: Any) -> BoostingCurve
     if scoring != "loss":
         check_scoring(estimator, scoring)
         refuse_unfit_scorer(scoring, estimator, work)
-    numbers = RowNumbers(len(work.table.y), work.splits)
-    for number in range(len(work.splits)):
-        if len(numbers.rows(number)) == 0:
+    for number, rows in RowNumbers(len(work.table.y), work.splits).sides():
+        if len(rows) == 0:
             raise ValueError(f"Split {number} holds out no row, so that nothing can be scored.")
     grown = grow_splits(clone(estimator).set_params(early_stopping=False), work)
     return _curve_of(estimator, grown, scoring, 1.0)

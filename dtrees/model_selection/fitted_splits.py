@@ -162,7 +162,7 @@ def scores_by_predictions(
     numbers, n_splits = RowNumbers(len(y), splits), len(splits)
     distinct, place = _distinct(cells, n_splits, scoring)
     found: dict[tuple[str, str], np.ndarray] = {}
-    start = perf_counter()
+    start, asked = perf_counter(), scoring_of_proxies(scoring, X, cells.classes)
     sides, is_single = (TEST, TRAIN) if return_train_score else (TEST,), True
     try:
         is_apart = cells.fitted.has_kept
@@ -176,10 +176,8 @@ def scores_by_predictions(
                 y_side = _safe_indexing(y, rows)
                 for candidate in dict.fromkeys(distinct[:, number].tolist()):
                     proxy = PrefittedProxy(cells, numbers, cells.growth.estimator, candidate)
-                    own = scoring_of_proxies(scoring, X, cells.classes)
-                    scores = check_scoring(proxy, own)(
-                        proxy.of_split(number), rows[:, None], y_side
-                    )
+                    score_of = check_scoring(proxy, asked)
+                    scores = score_of(proxy.of_split(number), rows[:, None], y_side)
                     is_single = not isinstance(scores, dict)
                     same = distinct[:, number] == candidate
                     for name, score in ({"score": scores} if is_single else scores).items():

@@ -48,10 +48,8 @@ class RowNumbers:
     def rows(self, number: int, side: int = TEST) -> np.ndarray:
         """Row numbers of a side of a split, int64 (n,)."""
         found = np.asarray(side_of(self._splits, number, side))
-        if found.dtype == np.int64 and found.min(initial=0) >= 0:
-            return found
-        rows: np.ndarray = np.arange(self._n_rows)[found if len(found) else []]
-        return rows
+        are_rows = found.dtype == np.int64 and found.min(initial=0) >= 0
+        return found if are_rows else np.arange(self._n_rows)[found if len(found) else []]
 
     def sides(self, with_train: bool = False) -> Iterator[tuple[int, np.ndarray]]:
         """Number of each split and of the rows of its test side; then those of train sides."""

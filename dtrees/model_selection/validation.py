@@ -462,8 +462,7 @@ def _predicted_here(models: Cells, prepared: Arguments, method: str) -> np.ndarr
     """Predictions without scikit-learn's loop; None: it says what is wrong with fits or sides."""
     splits, n_rows = prepared.cv, len(prepared.y)
     numbers, found, n_told = RowNumbers(n_rows, splits), None, 0
-    has_failed = any(models.error(number) is not None for number in range(len(splits)))
-    if has_failed or not isinstance(splits, FoldSplits):
+    if not isinstance(splits, FoldSplits):
         return None
     is_apart, classes = models.fitted.has_kept, None if method == "predict" else models.classes
     if not is_apart:
@@ -534,10 +533,8 @@ def cross_val_score(
     result = None
     if models is not None and verbose == 0 and is_single:
         result = _scored_here(models, prepared, scoring, False)
-    if result is not None:
-        scores = result["test_score"]
-    else:
-        scores = _by_sklearn(sklearn.model_selection.cross_val_score, prepared, models, options)
+    own = sklearn.model_selection.cross_val_score
+    scores = result["test_score"] if result else _by_sklearn(own, prepared, models, options)
     failed = models is None or any(models.error(i) for i in range(len(scores)))
     if not failed and is_classifier(estimator):
         warn_of_undefined({str(scoring): scores}, prepared.cv, prepared.y, scoring)
