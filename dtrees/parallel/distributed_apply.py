@@ -134,11 +134,7 @@ ROWS_BYTES = 4 * 2**20  # of rows that a graph names
 class PartitionedRows(LeafLookup):
     """The rows of a coded table that stays in its partitions, as `CodedRows`.
 
-    Parameters
-    ----------
-    parts : CodedPartitions
-    stats : FitStatistics or None, default=None
-        Where it is written down what was lost on the way.
+    `stats` are told what was lost on the way.
     """
 
     is_here = False

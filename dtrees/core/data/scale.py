@@ -46,14 +46,8 @@ def gain_unit_of(criterion: str, n_classes: int, weight_unit: float, fixed_point
 def scale_of_sums(units: int, largest: int, weight_unit: float, criterion: str) -> Scale:
     """The scale of rows with these sums.
 
-    Parameters
-    ----------
-    units : int
-        Weight of the rows that count, in units of the target.
-    largest : int
-        Poisson: the largest y among them.
-    weight_unit : float
-    criterion : str
+    `units` are the weight of the rows that count, in units of the target, and `largest`, of
+    Poisson, the largest y among them.
     """
     if criterion == "poisson":
         bound, bits = largest * math.log(largest + 1) + 1, 58

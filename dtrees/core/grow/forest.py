@@ -48,11 +48,7 @@ class Unit(NamedTuple):
 def units_of(numbers: Iterable[int], n_sets: int = 1, n_bundles: int = 1) -> list[Unit]:
     """The trees of some numbers for all sets, in bundles: the more there are, the less is shared.
 
-    Parameters
-    ----------
-    numbers : iterable of int
-    n_sets, n_bundles : int, default=1
-        There are at most as many bundles as sets.
+    There are at most as many bundles as sets.
     """
     ends = [n_sets * bundle // n_bundles for bundle in range(n_bundles + 1)]
     return [Unit(number, range(*ends_of)) for number in numbers for ends_of in pairwise(ends)]

@@ -245,10 +245,7 @@ class Sets:
     def bundles(self, histogram: int) -> list[list[int]]:
         """Sets that grow together; those that have no company are left out.
 
-        Parameters
-        ----------
-        histogram : int
-            Numbers of the largest histogram of a column.
+        `histogram` are the numbers of the largest one of a column.
         """
         by_scale: dict[float, list[int]] = {}
         for number, scale in enumerate(self.scales):

@@ -215,30 +215,9 @@ Split = tuple[FoundSplit, RoundNode, RoundNode]  # the test, and the children
 class TreeBatch:
     """Trees that grow in the same rounds.
 
-    Parameters
-    ----------
-    spec, numbers
-        As for `dtrees.core.grow.rounds.grow_in_rounds`.
-    begin : Roots
-        Of the trees.
-    first_node : int or None, default=None
-        Number of the first node that is no root, of those of all batches that blocks know. None:
-        the one after the roots.
-
-    Attributes
-    ----------
-    numbers : list of int
-        Of the trees.
-    frontier : Frontier
-    waiting : list of WaitingNode
-        Nodes that were searched, and wait for the codes of some intervals.
-    gathered : list of GatheredNode
-        Nodes of few rows, which are finished at the end.
-    empty : list of (int, int)
-        Trees, and sets that have no row in their bags.
-    shared : Counter
-        ``shared_nodes`` that were searched for several sets, and ``shared_rows`` of the largest
-        set of each; trees of each pass over the blocks (``passes_saved``, less the passes).
+    `spec` and `numbers`, those of the trees, are as for `dtrees.core.grow.rounds.grow_in_rounds`.
+    `first_node` is the number of the first node that is no root, of those of all batches that
+    blocks know; None: the one after the roots.
     """
 
     def __init__(
@@ -256,9 +235,11 @@ class TreeBatch:
         self._splits: list[NodeSplit] = []
         self._done: list[int] = []
         self._put_off: list[OpenNode] = []
-        self.waiting: list[WaitingNode] = []
-        self.gathered: list[GatheredNode] = []
-        self.empty: list[tuple[int, int]] = []
+        self.waiting: list[WaitingNode] = []  # searched, until codes of some intervals come
+        self.gathered: list[GatheredNode] = []  # of few rows, which are finished at the end
+        self.empty: list[tuple[int, int]] = []  # trees, and sets that have no row in their bags
+        # shared_nodes that were searched for several sets, and shared_rows of the largest set of
+        # each; trees of each pass over the blocks (passes_saved, less the passes)
         self.shared: Counter[str] = Counter()
         self.frontier = Frontier()
         self._hear: Callable[[Counts], None]  # what waits for the counts of a round

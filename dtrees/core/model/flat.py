@@ -57,19 +57,10 @@ NONE.flags.writeable = False
 
 
 def flatten(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]]:
-    """All arrays of some trees, bit for bit; O(nodes).
+    """All arrays of some trees of one table and criterion, at least one, bit for bit; O(nodes).
 
-    Parameters
-    ----------
-    trees : sequence of Tree
-        Of one table and criterion, at least one.
-
-    Returns
-    -------
-    arrays : dict of str to array
-        Those of a tree, and of each tree "n_nodes", "n_words" and `UNITS`.
-    facts : dict of str to int or str
-        What all trees share.
+    These are the arrays of a tree, and of each tree "n_nodes", "n_words" and `UNITS`; and by name
+    what all trees share.
     """
     arrays = {
         name: np.concatenate([getattr(tree, name) for tree in trees]) for name in trees[0].arrays()
@@ -131,39 +122,18 @@ def times_below(nodes: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 
 class Shape:
-    """The shape of trees in preorder, one behind the other.
+    """The shape of trees in preorder, one behind the other; all arrays are int64.
 
-    Parameters
-    ----------
-    is_inner : bool (n_nodes,)
-        Of all trees.
-    n_nodes : int64 (n_trees,)
-
-    Attributes
-    ----------
-    start : int64 (n_trees,)
-        First node of every tree.
-    inner, leaves : int64
-        Numbers of these nodes.
-    right : int64 (n_inner,)
-        Right child of every inner node.
-    last : int64 (n_nodes,)
-        Last node of every branch.
-    tree : int64 (n_nodes,)
-        Number of the node's tree.
-
-    Raises
-    ------
-    ValueError
-        The bits are not those of such trees.
+    It is made of `is_inner`, bool (n_nodes,), of all trees, and the nodes of each. Raises
+    ValueError where the bits are not those of such trees.
     """
 
     def __init__(self, is_inner: np.ndarray, n_nodes: np.ndarray) -> None:
         ends = np.cumsum(n_nodes)
-        self.start = ends - n_nodes
-        self.inner = np.flatnonzero(is_inner)
+        self.start = ends - n_nodes  # first node of every tree
+        self.inner = np.flatnonzero(is_inner)  # numbers of these nodes
         self.leaves = np.flatnonzero(~is_inner)
-        self.tree = np.repeat(np.arange(len(n_nodes)), n_nodes)
+        self.tree = np.repeat(np.arange(len(n_nodes)), n_nodes)  # of every node
         open_after = np.cumsum(np.where(is_inner, 1, -1)) + self.tree
         within = np.ones(len(is_inner), dtype=bool)
         within[ends - 1] = False
@@ -175,22 +145,13 @@ class Shape:
         pairs = np.flatnonzero(within)[np.argsort(level, kind="stable")].reshape(-1, 2)
         right = np.empty(len(is_inner), dtype=np.int64)
         right[pairs[:, 0]] = pairs[:, 1] + 1
-        self.right = right[self.inner]
+        self.right = right[self.inner]  # child of every inner node
         last = np.arange(len(is_inner))
         last[self.inner] = self.right
-        self.last = ends_of(last)
+        self.last = ends_of(last)  # node of every branch
 
     def sums(self, of_leaves: np.ndarray) -> np.ndarray:
-        """Sums over the leaves of every branch.
-
-        Parameters
-        ----------
-        of_leaves : int64 (n, k)
-
-        Returns
-        -------
-        int64 (n_nodes, k)
-        """
+        """Sums over the leaves of every branch, int64 (n_nodes, k); of_leaves : int64 (n, k)."""
         n_nodes = len(self.last)
         upto = np.zeros((n_nodes + 1, of_leaves.shape[1]), dtype=np.int64)
         upto[self.leaves + 1] = of_leaves

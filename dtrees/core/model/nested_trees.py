@@ -32,18 +32,9 @@ ROOM = 2**22  # cells of a grid that are worth an array, beyond those that were 
 
 
 def sums_over_branches(tree: Tree, of_leaves: np.ndarray) -> np.ndarray:
-    """What every branch has in its leaves.
+    """What every branch has in its leaves, of the same type. O(n_nodes x m); exact for integers.
 
-    Parameters
-    ----------
-    tree : Tree
-    of_leaves : int64 or float64 (n_nodes, m)
-        0 but for leaves.
-
-    Returns
-    -------
-    (n_nodes, m)
-        Of the same type. Exact for integers. O(n_nodes x m).
+    of_leaves : int64 or float64 (n_nodes, m), 0 but for leaves
     """
     before = np.zeros((tree.node_count + 1, of_leaves.shape[1]), dtype=of_leaves.dtype)
     np.cumsum(of_leaves, axis=0, out=before[1:])  # a branch is a stretch of nodes
@@ -106,21 +97,11 @@ class PruningGrid:
 
 
 def sums_over_leaves(tree: Tree, values: np.ndarray, limits: PruningGrid) -> np.ndarray:
-    """What values of nodes add up to over the leaves of nested trees.
+    """What values of nodes add up to over the leaves of nested trees, int64 (len(limits), m).
 
-    Parameters
-    ----------
-    tree : Tree
-    values : int64 (n_nodes, m)
-        Integers, so that a sum is one of the nested tree, however it was found.
-    limits : PruningGrid
+    `values`, int64 (n_nodes, m), are integers, so that a sum is one of the nested tree, however it
+    was found.
 
-    Returns
-    -------
-    int64 (len(limits), m)
-
-    Notes
-    -----
     O(nodes + cells) for limits of nodes. With ``max_leaf_nodes`` or ``ccp_alpha``, O(nodes log
     nodes) for each combination of the others.
     """
@@ -191,21 +172,9 @@ def _in_order(tree: Tree, values: np.ndarray, limits: Sequence[PruningLimits]) -
 
 
 def sums_over_alphas(tree: Tree, values: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-    """Sums for all weakest links of at most each alpha, above 0.
+    """Sums for all weakest links of at most each alpha, above 0; int64 (n, m).
 
-    Parameters
-    ----------
-    tree : Tree
-    values : int64 (n_nodes, m)
-    alphas : float64 (n,)
-
-    Returns
-    -------
-    int64 (n, m)
-
-    Notes
-    -----
-    O(nodes log nodes + n log nodes).
+    values : int64 (n_nodes, m); alphas : float64 (n,). O(nodes log nodes + n log nodes).
     """
     links, strengths, _ = pruning.weakest_links_of(tree)
     gone_at = np.full(tree.node_count, len(links), dtype=np.int64)

@@ -60,21 +60,11 @@ _EXACT_TOTAL = 2**31  # squares of smaller weights are exact in int64
 
 
 def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
-    """What cannot be computed from the rest, for all trees together.
+    """What cannot be computed from the rest, for all trees together, of one table and criterion.
 
-    Parameters
-    ----------
-    trees : sequence of Tree
-        Of one table and criterion.
-
-    Returns
-    -------
-    arrays : dict of str to array
-        One-dimensional, of fixed-width types, in little-endian order.
-    facts : dict of str to int, str or bool
-        What all trees share.
-
-    None when the trees do not follow the rules of grown trees. O(nodes * log nodes).
+    These are arrays by name, one-dimensional, of fixed-width types, in little-endian order; and
+    what all trees share, int, str or bool. None when the trees do not follow the rules of grown
+    trees. O(nodes * log nodes).
     """
     if not trees or not _are_alike(trees):
         return None
@@ -142,22 +132,10 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
 
 
 def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[Tree, ...]:
-    """The trees that were packed.
+    """The trees that were packed: what `pack` returned, from wherever it comes.
 
-    Parameters
-    ----------
-    arrays, facts
-        What `pack` returned, from wherever it comes: everything that a reader of trees relies on
-        is checked.
-
-    Raises
-    ------
-    ValueError
-        The arrays are not those of trees.
-
-    Notes
-    -----
-    O(nodes * log depth).
+    Everything that a reader of trees relies on is checked: ValueError where the arrays are not
+    those of trees. O(nodes * log depth).
     """
     n_columns, criterion = int(facts["n_columns"]), str(facts["criterion"])
     is_regression = criterion in REGRESSION
@@ -351,17 +329,8 @@ def _holds(array: np.ndarray, value: float) -> bool:
 def narrow(name: str, values: np.ndarray, divide: bool = False) -> Arrays:
     """Integers in the type that takes least, under their name.
 
-    Parameters
-    ----------
-    name : str
-    values : int64 (n,)
-    divide : bool, default=False
-        By their greatest common divisor, if that is above 1.
-
-    Returns
-    -------
-    dict
-        ``name``, and where they are needed ``name.escapes`` and ``name.divisor``, int64.
+    `divide`: by their greatest common divisor, if that is above 1. Returns ``name``, and where they
+    are needed ``name.escapes`` and ``name.divisor``, int64.
     """
     arrays: Arrays = {}
     values = np.ascontiguousarray(values, dtype=np.int64)
@@ -391,10 +360,7 @@ def narrow(name: str, values: np.ndarray, divide: bool = False) -> Arrays:
 def widen(arrays: Mapping[str, np.ndarray], name: str, length: int) -> np.ndarray:
     """The integers that `narrow` got, int64 (length,).
 
-    Raises
-    ------
-    ValueError
-        There are not so many, or escapes are missing.
+    Raises ValueError where there are not so many, or escapes are missing.
     """
     packed = arrays[name]
     if packed.dtype.kind not in "iu" or packed.shape != (length,) or packed.dtype == np.uint64:

@@ -157,18 +157,9 @@ def decrease(tree: Tree) -> np.ndarray:
 
 
 def best_first_order(tree: Tree, n_splits: int | None = None) -> np.ndarray:
-    """Inner nodes in the order in which best-first growth splits them.
+    """Inner nodes in the order in which best-first growth splits them; at most so many.
 
-    Parameters
-    ----------
-    tree : Tree
-    n_splits : int or None, default=None
-        How many to return at most; None: all.
-
-    Returns
-    -------
-    int64 (n,)
-        The first k of them are the inner nodes of the best tree of k + 1 leaves.
+    The first k of them are the inner nodes of the best tree of k + 1 leaves.
     """
     gain, test = relative_gains(tree).tolist(), tree.test.tolist()
     left, right = tree.children_left.tolist(), tree.children_right.tolist()

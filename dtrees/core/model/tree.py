@@ -69,19 +69,9 @@ def mean_of_sums(
     A sum overflows only where means are more than the largest float64 divided by the number of
     trees. Squares of a target's distances from its middle are bounded (`dtrees.coding.target`), so
     means of such a size are all one float64, the tree's offset: the mean over trees is that of
-    their offsets.
+    their offsets, of which there is one at least.
 
-    Parameters
-    ----------
-    total : float64 (n_rows, n_values)
-    n_added : int or int64 (n_rows, 1)
-        0: the mean is nan.
-    offsets : sequence of float
-        Of the trees, at least one.
-
-    Returns
-    -------
-    float64 (n_rows, n_values)
+    total : float64 (n_rows, n_values); n_added : int or int64 (n_rows, 1), 0: the mean is nan
     """
     with np.errstate(over="ignore", invalid="ignore"):
         mean: np.ndarray = total / n_added
@@ -97,8 +87,6 @@ def mean_of_sums(
 def count_type(roots: np.ndarray) -> np.dtype:
     """The type of the counts of trees, of which their roots have most: int32 where they fit.
 
-    Parameters
-    ----------
     roots : integers (n_trees,) or (n_trees, n_statistics)
     """
     totals = roots if roots.ndim == 1 else roots.sum(axis=1)
@@ -202,16 +190,7 @@ class Tree:
         return self._values(self.statistics)
 
     def value_of(self, nodes: Any) -> np.ndarray:
-        """Class shares or means of some nodes, which may occur many times.
-
-        Parameters
-        ----------
-        nodes : int (n,)
-
-        Returns
-        -------
-        float64 (n, n_values)
-        """
+        """Class shares or means of some nodes, which may occur many times; (n, n_values)."""
         if len(nodes) < self.node_count:
             return self._values(self.statistics.take(nodes, axis=0))
         return self.value.take(nodes, axis=0)

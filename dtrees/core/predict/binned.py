@@ -34,15 +34,9 @@ Asked = tuple[Sequence[Tree], np.ndarray]  # trees of a model, and numbers of ro
 
 
 class LeafLookup:
-    """The rows of a table, wherever its codes or values are.
+    """The rows of a table, wherever its codes or values are."""
 
-    Attributes
-    ----------
-    is_here : bool
-        Whether they are in this process, and rows may walk on any thread.
-    """
-
-    is_here = True
+    is_here = True  # whether these are in this process, and rows may walk on any thread
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, intp (n,)."""
@@ -69,13 +63,7 @@ class LeafLookup:
 
 
 class CodedRows(LeafLookup):
-    """A coded table, made ready to walk down the trees that are grown from it.
-
-    Parameters
-    ----------
-    coded : CodedMatrix
-        Not copied.
-    """
+    """A coded table, not copied, made ready to walk down the trees that are grown from it."""
 
     def __init__(self, coded: CodedMatrix) -> None:
         self._coded = coded

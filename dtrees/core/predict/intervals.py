@@ -163,17 +163,10 @@ class Calibration:
         return np.stack([single, self.unseen[single].argmax(axis=1)])
 
     def means(self, values: np.ndarray) -> np.ndarray:
-        """Mean of the models that have not seen a row, for other rows.
+        """Mean of the models that have not seen a row, for other rows; 0 where there is no model.
 
-        Parameters
-        ----------
-        values : float64 (n_rows, n_models)
-            What the models say of the other rows.
-
-        Returns
-        -------
-        float64 (n_rows, n_patterns)
-            0 where there is no model.
+        `values`, float64 (n_rows, n_models), are what the models say of the other rows. Returns
+        float64 (n_rows, n_patterns).
         """
         if self.unseen is None:
             return values
@@ -225,16 +218,11 @@ class Calibration:
         run: Runner = serial,
         spreads: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Lower and upper ends for rows, of which `values` are as for `means`.
+        """Lower and upper ends for rows, float64 (n_rows, 2); `values` are as for `means`.
 
         `spreads` are what each model tells of its own, as `values`, where `is_scaled`. A block of
         rows is a task of `run`. Products of matrices run on all threads of BLAS, unless these are
-        limited (`one_blas_thread`).
-
-        Returns
-        -------
-        float64 (n_rows, 2)
-            Infinite where there are too few rows that calibrate.
+        limited (`one_blas_thread`). Ends are infinite where there are too few rows that calibrate.
         """
         n = len(self.errors)
         low, high = ranks(confidence, n, self.is_scaled or self.floor is not None)

@@ -49,31 +49,15 @@ class Votes:
 
 
 class SumsOfTrees:
-    """Sums over the trees that predict a row.
-
-    Parameters
-    ----------
-    target : Target
-        Of the table that the trees are grown from.
-    n_rows : int
-
-    Attributes
-    ----------
-    total : float64 (n_rows, n_classes or 1)
-        Shares of the classes or means, added up.
-    votes : int64 (n_rows,)
-        Number of trees that were added up.
-    squares, floors : float64 (n_rows,)
-        Of numbers: squares of the means in the unit of the largest, and least spreads of the trees
-        (`dtrees.core.predict.intervals.floor_of`), added up.
-    """
+    """Sums over the trees that predict a row; `target` is that of the table they are grown from."""
 
     def __init__(self, target: Target, n_rows: int) -> None:
         self._target = target
-        self.total = np.zeros((n_rows, max(1, target.n_classes)))
-        self.votes = np.zeros(n_rows, dtype=np.int64)
+        self.total = np.zeros((n_rows, max(1, target.n_classes)))  # shares of classes, or means
+        self.votes = np.zeros(n_rows, dtype=np.int64)  # trees that were added up
         self._offsets: list[float] = []
         n_numbers = n_rows if target.n_classes == 0 else 0
+        # squares of the means in the unit of the largest, and `floor_of` the trees
         self.squares, self.floors = np.zeros(n_numbers), np.zeros(n_numbers)
 
     def add(self, tree: Tree, votes: Votes) -> None:
@@ -109,20 +93,7 @@ class SumsOfTrees:
 
 
 class OutOfBag(SumsOfTrees):
-    """Sums over the trees whose bag lacks a row.
-
-    Parameters
-    ----------
-    growth : ForestGrowth
-        With bags.
-    coded_rows : LeafLookup
-        Of the same table.
-
-    Attributes
-    ----------
-    growth, coded_rows
-        As given.
-    """
+    """Sums over the trees whose bag lacks a row; `coded_rows` are those of the growth."""
 
     def __init__(self, growth: ForestGrowth, coded_rows: LeafLookup) -> None:
         super().__init__(growth.target, growth.coded.n_rows)
@@ -143,10 +114,7 @@ class OutOfBag(SumsOfTrees):
     def seen(self, grown: Iterable[tuple[int, Tree, Any]]) -> Iterator[tuple[int, Tree, Votes]]:
         """Trees as they come, with their votes; where codes are not here, some at a time.
 
-        Parameters
-        ----------
-        grown : iterable of (int, Tree, object)
-            Numbers and trees of this growth.
+        `grown` are numbers and trees of this growth.
         """
         grown = iter(grown)
         while some := list(itertools.islice(grown, TREES_AT_A_PASS)):

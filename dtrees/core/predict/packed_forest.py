@@ -91,14 +91,7 @@ class LabelCells:
 
 
 class RawCells:
-    """A table as its codebook reads it, for all trees of a call.
-
-    Parameters
-    ----------
-    book : CodeBook
-    table : Table
-        What ``book.check`` returned.
-    """
+    """A table, as ``book.check`` returned it, as the book reads it, for all trees of a call."""
 
     def __init__(self, book: CodeBook, table: Table) -> None:
         self.book = book
@@ -118,20 +111,10 @@ class RawCells:
         )
 
     def numbers(self, slot: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Blocks of numbers that hold wanted columns.
+        """Blocks of numbers that hold wanted columns; `slot` is -1 for those that are not wanted.
 
-        Parameters
-        ----------
-        slot : int (n_columns,)
-            -1 for columns that are not wanted.
-
-        Yields
-        ------
-        values : number (n_rows, k)
-        inside : int64 (n_wanted,)
-            Wanted columns of the block.
-        columns : int64 (n_wanted,)
-            The same in the table.
+        Yields the numbers, (n_rows, k), and the wanted columns of the block and in the table, both
+        int64 (n_wanted,).
         """
         for block in self.table.numbers:
             inside = np.flatnonzero(slot[block.columns] != NOWHERE)
@@ -141,10 +124,7 @@ class RawCells:
     def labels(self, slot: np.ndarray) -> Iterator[LabelCells]:
         """Wanted columns of labels; each is read when it is first asked for.
 
-        Raises
-        ------
-        UnseenCategoryError
-            With ``book.handle_unknown == "error"``.
+        Raises UnseenCategoryError with ``book.handle_unknown == "error"``.
         """
         for column in self.table.labels:
             j = column.column
@@ -250,15 +230,9 @@ class DenseReader:
         return rows
 
     def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
-        """Add the values of the leaves of a stretch of rows.
+        """Add the values of the leaves of a stretch of rows; `tree` is the number of the first one.
 
-        Parameters
-        ----------
-        first, end : int
-        total : float64 (end - first, n_outputs), IN and OUT
-            Trees of one value have an output in turn.
-        tree : int
-            Number of the first tree.
+        total : float64 (end - first, n_outputs), IN and OUT; trees of one value have one in turn
         """
         walk_values(self._packed.trees, self.code(first, end), total, tree)
 

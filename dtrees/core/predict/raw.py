@@ -68,32 +68,14 @@ TREES_AT_ONCE = 32  # whose leaves are held
 
 
 def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
-    """Leaf of every row.
+    """Leaf of every row: node numbers, intp (n_rows,).
 
-    Parameters
-    ----------
-    tree : Tree
-    book : CodeBook
-        Of the same fit.
-    X : table of shape (n_rows, n_columns)
-        As at fit; or what ``book.check`` made of it, which is not checked again.
-    run : Runner, default=serial
-        Gets a task per block of rows when there are many.
+    `book` is of the same fit. `X` is a table as at fit; or what ``book.check`` made of it, which is
+    not checked again. `run` gets a task per block of rows when there are many. Raises ValueError
+    where the table or the tree does not fit the codebook, or the tree is broken; and
+    UnseenCategoryError where a column that the tree uses holds a new category and
+    ``book.handle_unknown`` is "error".
 
-    Returns
-    -------
-    leaves : intp (n_rows,)
-        Node numbers.
-
-    Raises
-    ------
-    ValueError
-        The table does not fit the codebook, the tree not the codebook, or the tree is broken.
-    UnseenCategoryError
-        A column that the tree uses holds a new category and ``book.handle_unknown`` is "error".
-
-    Notes
-    -----
     O(n_rows x depth of the leaves); a tree is packed at its first use, O(nodes).
     """
     leaves: np.ndarray = leaves_of_cells(tree, _cells_of(book, X, run), run)[0].astype(np.intp)
@@ -157,25 +139,11 @@ def raw_predictions(
     run: Runner = serial,
     offset: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Raw predictions of a boosted model for all rows.
+    """Raw predictions of a boosted model for all rows of a table that ``book.check`` returned.
 
-    Parameters
-    ----------
-    forest : Forest
-    initial : float64 (n_values,)
-        Of all rows, before the first tree.
-    book : CodeBook
-        Of the same fit.
-    table : Table
-        What ``book.check`` returned.
-    run : Runner, default=serial
-    offset : float64 (n_rows, n_values) or None, default=None
-        Of each row, before the first tree; added to `initial`.
-
-    Returns
-    -------
-    float64 (n_rows, n_values)
-        The values of a class stand side by side. O(rows x trees x depth).
+    `initial`, float64 (n_values,), is there before the first tree, and `offset`, float64 (n_rows,
+    n_values), is added to it. Returns float64 (n_rows, n_values), in which the values of a class
+    stand side by side. O(rows x trees x depth).
     """
     raw = raw_before(initial, table.n_rows, offset)
     if forest.trees:  # before the first iteration there are none
@@ -417,18 +385,10 @@ def _walk_by_levels(
 
 
 def decision_path(tree: Tree, leaves: np.ndarray) -> csr_matrix:
-    """The nodes that rows pass, as scikit-learn gives them.
+    """The nodes that rows pass, as scikit-learn gives them; `leaves` are as from `apply`.
 
-    Parameters
-    ----------
-    tree : Tree
-    leaves : int (n_rows,)
-        What `apply` returned.
-
-    Returns
-    -------
-    csr_matrix (n_rows, n_nodes), int64
-        1 where a row passes a node, root and leaf included. O(n_rows x depth of their leaves).
+    int64 (n_rows, n_nodes): 1 where a row passes a node, root and leaf included. O(n_rows x depth
+    of their leaves).
     """
     depth = tree.depth
     inner = np.flatnonzero(tree.test != LEAF)

@@ -246,13 +246,8 @@ def codes_left(
 ) -> np.ndarray:
     """Find the codes of a column that go left; bool, missing first.
 
-    Parameters
-    ----------
-    found : FoundSplit
-    n_codes, n_ordered : int
-        Codes with the missing one, and how many of them are ordered.
-    codes : uint32 (k,) or None, default=None
-        Of which, of a test that is a comparison. None: all, (n_codes,).
+    `n_codes` are with the missing one, `n_ordered` of them are ordered. `codes`, uint32 (k,), are
+    those that are asked about, of a test that is a comparison; None: all.
     """
     if codes is not None:
         is_above = (codes > found.boundary) & (codes <= n_ordered)
