@@ -454,7 +454,7 @@ cdef class LeafWiseGrower:
             return True
         if not (resize(<void**>&self.leaves, capacity * sizeof(Leaf))
                 and resize(<void**>&self.taken, capacity * sizeof(int64_t))
-                and reserve_heap(&self.open_leaves, capacity)
+                and resize(<void**>&self.open_leaves.leaves, capacity * sizeof(int64_t))
                 and resize(<void**>&self.told, (capacity * self.width + 1) * sizeof(int64_t))
                 and resize(<void**>&self.store.free_histograms, 2 * capacity * sizeof(void*))):
             return False
@@ -887,11 +887,6 @@ def sums_of_drawn(RowDraws row_draws not None, const uint64_t[::1] derivatives n
 # equal ones the one that came first. Where a tree may have any number of leaves, the last
 # one is split first, so that few histograms wait.
 
-cdef bint reserve_heap(LeafHeap* heap, int64_t capacity) noexcept nogil:
-    """Room for so many leaves; False without memory."""
-    return resize(<void**>&heap.leaves, capacity * sizeof(int64_t))
-
-
 cdef bint comes_before(const LeafHeap* heap, const Leaf* leaves, int64_t first,
                        int64_t second) noexcept nogil:
     """Whether an open leaf is split before another one."""
@@ -944,6 +939,7 @@ cdef int64_t pop_leaf(LeafHeap* heap, const Leaf* leaves) noexcept nogil:
 
 cdef enum:
     STEP_BITS = 61              # of the sum of weighted steps
+    STATISTICS = 2              # of a node: weight, and weighted step
 
 cdef struct Place:
     # Of a tree among the others.
@@ -1003,8 +999,7 @@ cdef const int64_t* first_weight(LeafWiseGrower grower, const int64_t[::1] weigh
 def weights_of_leaves(LeafWiseGrower grower not None, const int64_t[::1] weight):
     """Weight of each leaf of the tree that was grown last, in units: int64 (n_leaves,).
 
-    weight : int64 (rows of the table,) or None
-        None: the number of rows.
+    weight : int64 (rows of the table,); None: the number of rows
     """
     cdef int64_t[::1] found = np.empty(grower.n_leaves, dtype=np.int64)
     cdef const int64_t* first = first_weight(grower, weight)
@@ -1075,13 +1070,7 @@ def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, do
 
 
 cdef class GrownRecords:
-    """Trees that were grown leaf by leaf.
-
-    Attributes
-    ----------
-    n_trees : int
-    """
-    cdef int n_statistics
+    """Trees that were grown leaf by leaf."""
     cdef NodeBuffer out
     cdef Place* trees
     cdef readonly int64_t n_trees
@@ -1089,9 +1078,6 @@ cdef class GrownRecords:
     cdef int64_t* stack
     cdef int64_t* position      # of the records of a tree
     cdef int64_t room           # of both
-
-    def __cinit__(self):
-        self.n_statistics = 2
 
     def __dealloc__(self):
         free_node_buffer(&self.out)
@@ -1109,7 +1095,6 @@ cdef class GrownRecords:
 
     cdef bint add(self, const NodeBuffer* tree, double unit) noexcept nogil:
         """Copy the records of a tree in preorder; False without memory. O(nodes)."""
-        cdef int64_t S = self.n_statistics
         cdef int64_t first = self.out.count
         cdef int64_t n_words = self.out.n_words
         cdef int64_t depth = 1
@@ -1126,8 +1111,8 @@ cdef class GrownRecords:
             i = self.stack[depth]
             self.position[i] = n
             self.out.nodes[first + n] = tree.nodes[i]
-            memcpy(self.out.statistics + S * (first + n), tree.statistics + S * i,
-                   S * sizeof(int64_t))
+            memcpy(self.out.statistics + STATISTICS * (first + n), tree.statistics + STATISTICS * i,
+                   STATISTICS * sizeof(int64_t))
             n += 1
             if tree.nodes[i].left >= 0:
                 self.stack[depth] = tree.nodes[i].right
@@ -1158,13 +1143,13 @@ cdef class GrownRecords:
             if not resize(<void**>&self.trees, capacity * sizeof(Place)):
                 return False
             self.capacity = capacity
-        return reserve_records(&self.out, tree.count, self.n_statistics)
+        return reserve_records(&self.out, tree.count, STATISTICS)
 
     def take(self):
         """All trees so far, as `RecordsOfTrees`; there are none then."""
         cdef int64_t n = self.out.count
         nodes = np.empty(n, dtype=RECORD)
-        statistics = np.empty((n, self.n_statistics), dtype=np.int64)
+        statistics = np.empty((n, STATISTICS), dtype=np.int64)
         words = np.empty(self.out.n_words, dtype=np.uint64)
         cdef uint8_t[::1] raw_nodes = nodes.view(np.uint8)
         cdef int64_t[:, ::1] of_node = statistics

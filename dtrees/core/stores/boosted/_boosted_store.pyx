@@ -392,7 +392,7 @@ cdef void count_and_search_chunk(void* job, int64_t number) noexcept nogil:
     """A block of columns of a `ChildSearch`, all of whose rows are here."""
     cdef ChildSearch* search = <ChildSearch*>job
     if search.s.blocks[number].is_sparse:
-        search_stored(search, number, rows_of_lesser(search))
+        search_sparse(search, number, False)
         return
     count_chunk(job, number)
     search_chunk(job, number)
@@ -430,7 +430,7 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil:
     cdef OpenNode* lesser = search.lesser
     cdef int64_t first = CELL * block.first_cell
     if block.is_sparse:
-        search_counted(search, number)
+        search_sparse(search, number, True)
         return
     if search.search_lesser:
         search_block(s, number, lesser, search.drawn_of_lesser, s.found + 2 * number)
@@ -480,54 +480,38 @@ cdef void search_stored_block(BoostedStore* s, int64_t b, OpenNode* node, const 
     found[0] = q.split
 
 
-cdef void search_stored(ChildSearch* search, int64_t number, const uint32_t* rows) noexcept nogil:
-    """Search a block of sparse columns: what is not searched is not counted."""
+cdef void search_sparse(ChildSearch* search, int64_t number, bint is_counted) noexcept nogil:
+    """Search a block of sparse columns. Where it is not counted, what is not searched is not."""
     cdef BoostedStore* s = search.s
-    cdef const ColumnBlock* block = s.blocks + number
+    cdef const ColumnBlock* block = s.searched + number
     cdef const Column* columns = s.store.params.columns
     cdef int shift = s.store.params.layout.shift
-    cdef RowsOfNode node = RowsOfNode(rows, search.n_here, s.derivatives, shift)
+    cdef RowsOfNode node = RowsOfNode(
+        rows_of_lesser(search), search.n_here, s.derivatives, shift)
     cdef StoredSums* sums = sums_of(s, block, search.lesser.histogram)
     cdef StoredSums* of_other
     cdef Removal removal
-    if s.is_whole:
+    cdef int64_t first = CELL * block.first_cell
+    if s.is_whole and not is_counted:
         count_by_column(&block.stored, columns, &node, sums, search.lesser.histogram)
-    else:
+    elif not is_counted:
         sum_by_row(&block.stored, &node, sums)
     if search.search_other:
         of_other = sums_of(s, block, search.other.histogram)
         removal = removal_of(s.searches[number], &search.lesser.totals, &search.other.totals,
                              shift)
         take_off_sums(&removal, sums, block.n_columns, of_other)
-        take_off_stored(&block.stored, &node, of_other, search.other.histogram)
+        if is_counted:
+            subtract_words(search.other.histogram + first, search.lesser.histogram + first,
+                           CELL * block.n_cells)
+        else:
+            take_off_stored(&block.stored, &node, of_other, search.other.histogram)
         search_stored_block(s, number, search.other, search.drawn_of_other,
                             s.found + 2 * number + 1)
     if search.search_lesser:
         begin_bounds_of(sums, block.n_columns, shift, s.store.params.limits.min_rows)
-        if not s.is_whole:
+        if not (is_counted or s.is_whole):
             count_by_row(&block.stored, columns, &node, sums, search.lesser.histogram)
-        search_stored_block(s, number, search.lesser, search.drawn_of_lesser,
-                            s.found + 2 * number)
-
-
-cdef void search_counted(ChildSearch* search, int64_t number) noexcept nogil:
-    """Search a block of sparse columns, all of which are counted, wherever the rows are."""
-    cdef BoostedStore* s = search.s
-    cdef const ColumnBlock* block = s.searched + number
-    cdef int64_t first = CELL * block.first_cell
-    cdef int shift = s.store.params.layout.shift
-    cdef StoredSums* sums = sums_of(s, block, search.lesser.histogram)
-    cdef Removal removal
-    if search.search_other:
-        removal = removal_of(s.searches[number], &search.lesser.totals, &search.other.totals,
-                             shift)
-        take_off_sums(&removal, sums, block.n_columns, sums_of(s, block, search.other.histogram))
-        subtract_words(search.other.histogram + first, search.lesser.histogram + first,
-                       CELL * block.n_cells)
-        search_stored_block(s, number, search.other, search.drawn_of_other,
-                            s.found + 2 * number + 1)
-    if search.search_lesser:
-        begin_bounds_of(sums, block.n_columns, shift, s.store.params.limits.min_rows)
         search_stored_block(s, number, search.lesser, search.drawn_of_lesser,
                             s.found + 2 * number)
 
