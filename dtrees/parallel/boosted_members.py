@@ -517,14 +517,9 @@ class BlocksOfMembers(PlacedBlocks):
     def _begin(self) -> tuple[dict[str, list[Any]], Any]:
         """The blocks of each member, and the models, as they are sent."""
         places = self.settle()
-        models = [
-            (names, own.growing, own.thresholds, own.rows.weight_unit, own.scores, trees)
-            for names, own, trees in zip(
-                self._names,
-                self._models,
-                [pack(trees) if trees else None for trees in self._trees],
-                strict=True,
-            )
-        ]
+        models = []
+        for names, own, trees in zip(self._names, self._models, self._trees, strict=True):
+            so_far = own.scores, pack(trees) if trees else None
+            models.append((names, own.growing, own.thresholds, own.rows.weight_unit, *so_far))
         bytes_of_row = self._parts.n_bytes / max(1, self._parts.n_rows)
         return places, self._tasks.send("boosted-model", SharedArrays((models, bytes_of_row)))

@@ -45,7 +45,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dtrees._forks import lock_of_process
 from dtrees.exceptions import ClusterError
 from dtrees.typing import Members, add
 
@@ -148,8 +147,8 @@ class Box:
 
 logger = logging.getLogger(__name__)
 
-_lock = lock_of_process()
-_boxes: dict[tuple[str, str], Box] = {}  # by address and epoch: workers may share a process
+# by address and epoch: workers may share a process, whose threads do one thing at a time to it
+_boxes: dict[tuple[str, str], Box] = {}
 
 
 def open_epoch(epoch: str, dask_worker: Worker) -> None:
@@ -157,16 +156,14 @@ def open_epoch(epoch: str, dask_worker: Worker) -> None:
     own = dask_worker.address
 
     async def receive(comm: Comm, epoch: str) -> None:
-        with _lock:
-            box = _boxes.get((own, epoch))
+        box = _boxes.get((own, epoch))
         if box is None:
             comm.abort()
         else:
             await box.take_all(comm)
 
     async def receive_relayed(epoch: str, message: list) -> None:
-        with _lock:
-            box = _boxes.get((own, epoch))
+        box = _boxes.get((own, epoch))
         if box is not None:
             key, kind, sent = message
             box.put(tuple(key), kind, sent)
@@ -174,16 +171,14 @@ def open_epoch(epoch: str, dask_worker: Worker) -> None:
     async def answer(epoch: str) -> bool:
         return is_alive(epoch, dask_worker)
 
-    with _lock:
-        _boxes[own, epoch] = Box()
+    _boxes[own, epoch] = Box()
     dask_worker.handlers |= {HANDLER: receive, RELAYED: receive_relayed, ALIVE: answer}
     asyncio.get_running_loop().call_later(IDLE_SECONDS, _look, dask_worker, epoch)
 
 
 def is_alive(epoch: str, dask_worker: Worker) -> bool:
     """Whether a worker has a part in an epoch, and will do what it is told; on its event loop."""
-    with _lock:
-        box = _boxes.get((dask_worker.address, epoch))
+    box = _boxes.get((dask_worker.address, epoch))
     if box is None or box.is_over:
         return False
     if box.n_tasks > 0 or dask_worker.status.name != "paused":
@@ -195,8 +190,7 @@ def is_alive(epoch: str, dask_worker: Worker) -> bool:
 
 def _look(dask_worker: Worker, epoch: str) -> None:
     """Forget an epoch in which nothing has happened since the last look."""
-    with _lock:
-        box = _boxes.get((dask_worker.address, epoch))
+    box = _boxes.get((dask_worker.address, epoch))
     if box is None:
         return
     is_idle, box.n_begun = box.n_begun == 0 and box.n_tasks == 0, 0
@@ -208,8 +202,7 @@ def _look(dask_worker: Worker, epoch: str) -> None:
 
 def end_epoch(epoch: str, dask_worker: Worker) -> None:
     """Let a worker forget an epoch, and wake who waits; on its event loop."""
-    with _lock:
-        box = _boxes.pop((dask_worker.address, epoch), None)
+    box = _boxes.pop((dask_worker.address, epoch), None)
     if box is not None:
         box.end(dask_worker)
 
@@ -231,8 +224,7 @@ class Epoch:
         from distributed import get_worker
 
         worker = get_worker()
-        with _lock:
-            box = _boxes.get((worker.address, self.name))
+        box = _boxes.get((worker.address, self.name))
         is_free = box is not None and box.n_tasks == 0 and not box.is_over
         if box is None or not is_free or worker.address != self.addresses[rank]:
             raise EpochEndedError(f"{worker.address} has no such part in the epoch.")

@@ -49,8 +49,11 @@ class Together:
                 with self._slots:
                     found[number] = work()
             except BaseException as error:
-                self._fail(error)
-            self._leave()
+                with self._changed:
+                    self._error = self._error or error
+            with self._changed:
+                self._n_at_work -= 1
+                self._answer_all()
 
         self._n_at_work, self._error = len(works), None
         self._asked.clear()
@@ -82,18 +85,10 @@ class Together:
                 raise self._error
             return self._answers.pop(number)
 
-    def _fail(self, error: BaseException) -> None:
-        with self._changed:
-            self._error = self._error or error
-            self._changed.notify_all()
-
-    def _leave(self) -> None:
-        with self._changed:
-            self._n_at_work -= 1
-            self._answer_all()
-
     def _answer_all(self) -> None:
-        """Send what is asked, if all models wait."""
+        """Send what is asked, if all models wait; where one has failed, none waits any more."""
+        if self._error is not None:
+            self._changed.notify_all()
         if not self._asked or len(self._asked) < self._n_at_work or self._error is not None:
             return
         kinds: dict[Any, list[int]] = defaultdict(list)
