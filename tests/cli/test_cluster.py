@@ -68,6 +68,7 @@ def test_cv_of_many_files(regime, folder, address):
     assert found["growth"]["lost_workers"] == 0
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("regime", [None, "replicated", "partitioned"])
 def test_cv_of_a_boosted_model(regime, folder, address):
     how = ("--target", "class", "--drop", "amount", "--folds", 3, "--model", "boosting")

@@ -252,6 +252,7 @@ def no_room(monkeypatch):
 class TestOnDisk:
     """Where codes are more than memory, members have them in files; the model is the same."""
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("layout", ["1", "7"])
     @pytest.mark.parametrize("name", TARGETS)
     def test_of_every_target(self, name, layout, three, no_room):

@@ -86,7 +86,7 @@ def grown_on(client, regime, work, *args):
 
 
 class TestOneHash:
-    @pytest.mark.one_of(4)
+    @pytest.mark.one_of(6)
     @pytest.mark.parametrize("table", TABLES)
     @pytest.mark.parametrize("regime", [None, "partitioned"])
     @pytest.mark.parametrize("name", CASES)

@@ -604,10 +604,10 @@ LARGE = {
 @pytest.mark.parametrize(
     ("name", "n_rows"),
     [
-        ("forest of classes", 10**6),
-        ("boosting of classes", 10**6),
-        ("AdaBoost of classes", 10**6),
-        ("boosting with other rows", 10**6),
+        ("forest of classes", 500_000),
+        ("boosting of classes", 500_000),
+        ("AdaBoost of classes", 500_000),
+        ("boosting with other rows", 500_000),
         *(pytest.param(name, 10**7, marks=pytest.mark.long) for name in LARGE),
     ],
 )

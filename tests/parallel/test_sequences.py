@@ -76,7 +76,7 @@ def fitted(client, name, layout="7", gather_rows=100, **given):
         return clone(model).fit(cut(X, layout), cut(y, "2"), weight, **given)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("gather_rows", [10, 100, 10**6])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", MODELS)
