@@ -147,7 +147,7 @@ class Box:
 
 logger = logging.getLogger(__name__)
 
-# by address and epoch: workers may share a process, whose threads do one thing at a time to it
+# by address and epoch: workers may share a process; each access is one step, and needs no lock
 _boxes: dict[tuple[str, str], Box] = {}
 
 

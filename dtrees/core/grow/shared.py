@@ -245,7 +245,7 @@ class Sets:
     def bundles(self, histogram: int) -> list[list[int]]:
         """Sets that grow together; those that have no company are left out.
 
-        `histogram` are the numbers of the largest one of a column.
+        `histogram` is how many numbers the largest one of a column has.
         """
         by_scale: dict[float, list[int]] = {}
         for number, scale in enumerate(self.scales):

@@ -143,9 +143,9 @@ class Loss:
             )
 
     def initial(self, y: np.ndarray, weight: np.ndarray | None, mean: float) -> float:
-        """The raw prediction of numbers that a model begins with; `mean` is the weighted one.
+        """The raw prediction of numbers that a model begins with; `mean` is that of y, weighted.
 
-        y : float64 (n_rows,), weight : int64 (n_rows,) or None. Raises ValueError where all of y is
+        y : float64 (n_rows,); weight : int64 (n_rows,) or None. Raises ValueError where all of y is
         zero, which has no logarithm.
         """
         if self.level is not None:

@@ -303,7 +303,7 @@ def _by_first_row(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cut cells by some sets, and number what is left in the order in which rows have it.
 
-    `bits`, uint16 (n_rows,), have one for each set, 1 where it has the row. Returns the new cells,
+    `bits`, uint16 (n_rows,), are of the sets: 1 where one has the row. Returns the new cells,
     uint16 or uint32 (n_rows,), as those given, and the first row of each, int64 (n_cells,).
     """
     n_rows, n_keys = len(cells), n_cells << n_bits
@@ -437,8 +437,8 @@ class Bags:
         """Times that every row is in the bag of a tree; uint16 (n_rows,). O(n_rows).
 
         `counts`, bool (n_rows,), says which rows have a weight; None: all. A bag without a row that
-        counts gets the one, or the group, that would be the first at a
-        higher rate: the one of the largest draw, of those that weigh most.
+        counts gets the one, or the group, that would be the first at a higher rate: the one of the
+        largest draw, of those that weigh most.
         """
         times = counts_of_bag(self.seed, self.rate, tree, self.row_id, self.means, self.pasted)
         if (times if counts is None else times[counts]).any():

@@ -132,7 +132,7 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
 
 
 def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[Tree, ...]:
-    """The trees that were packed: what `pack` returned, from wherever it comes.
+    """The trees that were packed, from what `pack` returned, wherever that comes from.
 
     Everything that a reader of trees relies on is checked: ValueError where the arrays are not
     those of trees. O(nodes * log depth).

@@ -93,7 +93,7 @@ class SumsOfTrees:
 
 
 class OutOfBag(SumsOfTrees):
-    """Sums over the trees whose bag lacks a row; `coded_rows` are those of the growth."""
+    """Sums over the trees whose bag lacks a row; `coded_rows` are of the table of the growth."""
 
     def __init__(self, growth: ForestGrowth, coded_rows: LeafLookup) -> None:
         super().__init__(growth.target, growth.coded.n_rows)

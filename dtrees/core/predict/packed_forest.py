@@ -91,7 +91,7 @@ class LabelCells:
 
 
 class RawCells:
-    """A table, as ``book.check`` returned it, as the book reads it, for all trees of a call."""
+    """A table that ``book.check`` returned, as the book reads it, for all trees of a call."""
 
     def __init__(self, book: CodeBook, table: Table) -> None:
         self.book = book

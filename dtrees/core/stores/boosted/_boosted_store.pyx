@@ -481,7 +481,10 @@ cdef void search_stored_block(BoostedStore* s, int64_t b, OpenNode* node, const 
 
 
 cdef void search_sparse(ChildSearch* search, int64_t number, bint is_counted) noexcept nogil:
-    """Search a block of sparse columns. Where it is not counted, what is not searched is not."""
+    """Search a block of sparse columns, once it `is_counted`, wherever the rows are.
+
+    Otherwise all rows are here, and what is not searched is not counted.
+    """
     cdef BoostedStore* s = search.s
     cdef const ColumnBlock* block = s.searched + number
     cdef const Column* columns = s.store.params.columns
