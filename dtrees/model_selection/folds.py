@@ -181,8 +181,11 @@ class Splits(DrawnSplits):
         if not are_numbers or len(split) != 2 or sum(map(len, split)) != self._n_rows:
             return False
         train, test = split
-        are_rows = all((side >= 0).all() and (side < self._n_rows).all() for side in split)
-        return bool(are_rows and _ascend(train) and self._are_others(test)[train].all())
+        if not all((side >= 0).all() and (side < self._n_rows).all() for side in split):
+            return False
+        is_other = self._are_others(test)
+        are_all = np.count_nonzero(is_other) == len(train)  # not so where a test side repeats rows
+        return bool(are_all and _ascend(train) and is_other[train].all())
 
     def _are_others(self, test: np.ndarray) -> np.ndarray:
         """Which rows are not in a test side, bool (n_rows,)."""

@@ -84,6 +84,23 @@ def test_what_is_no_such_split_stays_what_it_is(split):
     assert Splits([split], 3)[0] is split
 
 
+@given(st.data(), st.integers(1, 6))
+def test_any_sides_stay_what_they_are(data, n):
+    """Also where rows repeat, and the lengths of both sides add up to the number of rows."""
+    drawn, splits = st.lists(st.integers(0, n - 1), max_size=n), []
+    for _ in range(data.draw(st.integers(1, 3))):
+        train = sorted(set(data.draw(drawn)))
+        others = st.sampled_from([*set(range(n)) - set(train)] or [0])
+        n_test = data.draw(st.sampled_from([n - len(train), 1]))
+        test = data.draw(st.lists(others, min_size=n_test, max_size=n_test))
+        splits.append((np.array(train, dtype=np.intp), np.array(test, dtype=np.intp)))
+    kept = Splits(splits, n)
+    for number, split in enumerate(splits):
+        for side in (0, 1):
+            np.testing.assert_array_equal(kept[number][side], split[side])
+            np.testing.assert_array_equal(kept.side(number, side), split[side])
+
+
 SEEDS = st.integers(0, 2**31 - 2)
 
 
