@@ -191,7 +191,7 @@ class BaseAdaBoost(Ensemble):
         saved = training.saved or SavedTrees([])
         (earlier,) = saved.trees()
         here = RowsHere(growth, training.coded_rows, run, {"regime": self.regime, "stats": stats})
-        about = growth, self._unfitted()._followed, earlier, here
+        about = growth, self._reweighting(), earlier, here
         grown = grow_sequence(*about, regime=self.regime, stats=stats)
         with stats.phase("growth"), saved.saving(), closing(grown) as found:
             for number, (tree, (vote, error)) in enumerate(found):
@@ -216,46 +216,8 @@ class BaseAdaBoost(Ensemble):
         self.__dict__.update(facts)
         self.__dict__.update({name: np.array(values) for name, values in learned.items()})
 
-    def _followed(
-        self, rows: Rows, trees: Sequence[Tree]
-    ) -> Generator[tuple[Tree, tuple[float | None, float]]]:
-        """All trees, of which the first ones are there, and the vote and the error of each."""
-        targets = rows.targets
-        weights = [first_weights(target) for target in targets]
-        are_live = [own > 0 for own in weights]
-        for number in range(self.n_estimators):
-            if number > 0:
-                targets = self._weighed(targets, asking(weights, rows.gather), weights)
-            tree = trees[number] if number < len(trees) else rows.tree(number, targets)
-            error, vote, factors = self._judged(tree, rows, targets, weights)
-            yield tree, (vote, error)
-            if factors is None:
-                return
-            for own, factor in zip(weights, factors, strict=True):
-                own *= factor
-            largest = max(rows.gather([float(own.max()) for own in weights]))
-            weights = [np.ldexp(own, -math.frexp(largest)[1]) for own in weights]
-            for own, is_live in zip(weights, are_live, strict=True):
-                np.maximum(own, LEAST, out=own, where=is_live)
-
-    def _weighed(
-        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
-    ) -> list[Target]:
-        """The targets of the next tree, in which rows have other weights; of the parts here."""
-        raise NotImplementedError
-
-    def _judged(
-        self,
-        tree: Tree,
-        rows: Rows,
-        targets: Sequence[Target],
-        weights: Sequence[np.ndarray],
-    ) -> tuple[float, float | None, list[np.ndarray] | None]:
-        """The error of a tree, what its vote weighs, and by what weights of rows are multiplied.
-
-        The vote is None where the tree is no better than chance, and so are factors where it is
-        the last one.
-        """
+    def _reweighting(self) -> Reweighting:
+        """How trees follow each other."""
         raise NotImplementedError
 
     def _vote_of_chance(self, error: float) -> float:
@@ -389,6 +351,138 @@ def asking(weights: Sequence[np.ndarray], gather: Callable[[list[Any]], list[Any
         return gather([function(GivenRows(own, None, own), *arguments) for own in weights])
 
     return ask
+
+
+@dataclass(frozen=True)
+class Reweighting:
+    """How trees follow each other, as `Follow`; sent to workers, who may not have the estimator."""
+
+    n_estimators: int
+    learning_rate: float
+
+    def __call__(
+        self, rows: Rows, trees: Sequence[Tree]
+    ) -> Generator[tuple[Tree, tuple[float | None, float]]]:
+        """All trees, of which the first ones are there, and the vote and the error of each."""
+        targets = rows.targets
+        weights = [first_weights(target) for target in targets]
+        are_live = [own > 0 for own in weights]
+        for number in range(self.n_estimators):
+            if number > 0:
+                targets = self._weighed(targets, asking(weights, rows.gather), weights)
+            tree = trees[number] if number < len(trees) else rows.tree(number, targets)
+            error, vote, factors = self._judged(tree, rows, targets, weights)
+            yield tree, (vote, error)
+            if factors is None:
+                return
+            for own, factor in zip(weights, factors, strict=True):
+                own *= factor
+            largest = max(rows.gather([float(own.max()) for own in weights]))
+            weights = [np.ldexp(own, -math.frexp(largest)[1]) for own in weights]
+            for own, is_live in zip(weights, are_live, strict=True):
+                np.maximum(own, LEAST, out=own, where=is_live)
+
+    def _weighed(
+        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
+    ) -> list[Target]:
+        """The targets of the next tree, in which rows have other weights; of the parts here."""
+        raise NotImplementedError
+
+    def _judged(
+        self,
+        tree: Tree,
+        rows: Rows,
+        targets: Sequence[Target],
+        weights: Sequence[np.ndarray],
+    ) -> tuple[float, float | None, list[np.ndarray] | None]:
+        """The error of a tree, what its vote weighs, and by what weights of rows are multiplied.
+
+        The vote is None where the tree is no better than chance, and so are factors where it is
+        the last one.
+        """
+        raise NotImplementedError
+
+
+class ReweightedClasses(Reweighting):
+    """Votes, and weights of rows, of classes: SAMME."""
+
+    def _weighed(
+        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
+    ) -> list[Target]:
+        exponent = exponent_of_weights(ask)
+        return [
+            replace(target, w=weights_in_units(own, exponent), w_exponent=exponent)
+            for target, own in zip(targets, weights, strict=True)
+        ]
+
+    def _judged(
+        self,
+        tree: Tree,
+        rows: Rows,
+        targets: Sequence[Target],
+        weights: Sequence[np.ndarray],
+    ) -> tuple[float, float | None, list[np.ndarray] | None]:
+        votes, leaves = votes_of(tree), rows.leaves(tree)
+        are_missed = [
+            votes.take(own) != target.y for own, target in zip(leaves, targets, strict=True)
+        ]
+        sums = [
+            (target.only(is_missed).total_units, target.total_units)
+            for is_missed, target in zip(are_missed, targets, strict=True)
+        ]
+        missed, total = (sum(each) for each in zip(*rows.gather(sums), strict=True))
+        error = missed / total
+        if missed == 0:
+            return error, 1.0, None
+        n_classes = targets[0].n_classes
+        if missed * n_classes >= total * (n_classes - 1):  # no better than chance
+            return error, None, None
+        vote = self.learning_rate * (log((1.0 - error) / error) + log(n_classes - 1))
+        factor = exponential(np.array(-vote))
+        return error, vote, [np.where(is_missed, 1.0, factor) for is_missed in are_missed]
+
+
+@dataclass(frozen=True)
+class ReweightedNumbers(Reweighting):
+    """Votes, and weights of rows, of numbers: AdaBoost.R2."""
+
+    loss: str
+
+    def _weighed(
+        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
+    ) -> list[Target]:
+        draws = MeanDraws.of(ask, exponent_of_weights(ask), None, None)
+        return [
+            replace(target, means=draws.draws(GivenRows(own, None, own))[1])
+            for target, own in zip(targets, weights, strict=True)
+        ]
+
+    def _judged(
+        self,
+        tree: Tree,
+        rows: Rows,
+        targets: Sequence[Target],
+        weights: Sequence[np.ndarray],
+    ) -> tuple[float, float | None, list[np.ndarray] | None]:
+        losses = []
+        for leaves, target, own in zip(rows.leaves(tree), targets, weights, strict=True):
+            y = target.y * target.value_unit + target.offset
+            losses.append(np.where(own > 0, np.abs(tree.value[:, 0].take(leaves) - y), 0.0))
+        largest = max(rows.gather([float(own.max()) for own in losses]))
+        if largest == 0:
+            return 0.0, 1.0, None
+        losses = [own / largest for own in losses]
+        if self.loss == "square":
+            losses = [own**2 for own in losses]
+        elif self.loss == "exponential":
+            losses = [1.0 - exponential(-own) for own in losses]
+        weighted = [own * loss for own, loss in zip(weights, losses, strict=True)]
+        ask_losses, ask = (asking(each, rows.gather) for each in (weighted, weights))
+        error = exact_total(ask_losses) / exact_total(ask)
+        if error >= 0.5:
+            return error, None, None
+        vote = self.learning_rate * log((1.0 - error) / error)
+        return error, vote, [exponential(-vote * (1.0 - loss)) for loss in losses]
 
 
 @documented("adaboost", "classes")
@@ -537,40 +631,8 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
     def _units(self, ask: Ask) -> TargetUnits:
         return TargetUnits.of_classes(ask)
 
-    def _weighed(
-        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
-    ) -> list[Target]:
-        exponent = exponent_of_weights(ask)
-        return [
-            replace(target, w=weights_in_units(own, exponent), w_exponent=exponent)
-            for target, own in zip(targets, weights, strict=True)
-        ]
-
-    def _judged(
-        self,
-        tree: Tree,
-        rows: Rows,
-        targets: Sequence[Target],
-        weights: Sequence[np.ndarray],
-    ) -> tuple[float, float | None, list[np.ndarray] | None]:
-        votes, leaves = votes_of(tree), rows.leaves(tree)
-        are_missed = [
-            votes.take(own) != target.y for own, target in zip(leaves, targets, strict=True)
-        ]
-        sums = [
-            (target.only(is_missed).total_units, target.total_units)
-            for is_missed, target in zip(are_missed, targets, strict=True)
-        ]
-        missed, total = (sum(each) for each in zip(*rows.gather(sums), strict=True))
-        error = missed / total
-        if missed == 0:
-            return error, 1.0, None
-        n_classes = targets[0].n_classes
-        if missed * n_classes >= total * (n_classes - 1):  # no better than chance
-            return error, None, None
-        vote = self.learning_rate * (log((1.0 - error) / error) + log(n_classes - 1))
-        factor = exponential(np.array(-vote))
-        return error, vote, [np.where(is_missed, 1.0, factor) for is_missed in are_missed]
+    def _reweighting(self) -> Reweighting:
+        return ReweightedClasses(self.n_estimators, self.learning_rate)
 
     def _vote_of_chance(self, error: float) -> float:
         raise ValueError(
@@ -674,41 +736,8 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
     def _units(self, ask: Ask) -> TargetUnits:
         return units_of_numbers(ask, self.criterion, spare_bits=self._spare_bits, drawn=True)
 
-    def _weighed(
-        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
-    ) -> list[Target]:
-        draws = MeanDraws.of(ask, exponent_of_weights(ask), None, None)
-        return [
-            replace(target, means=draws.draws(GivenRows(own, None, own))[1])
-            for target, own in zip(targets, weights, strict=True)
-        ]
-
-    def _judged(
-        self,
-        tree: Tree,
-        rows: Rows,
-        targets: Sequence[Target],
-        weights: Sequence[np.ndarray],
-    ) -> tuple[float, float | None, list[np.ndarray] | None]:
-        losses = []
-        for leaves, target, own in zip(rows.leaves(tree), targets, weights, strict=True):
-            y = target.y * target.value_unit + target.offset
-            losses.append(np.where(own > 0, np.abs(tree.value[:, 0].take(leaves) - y), 0.0))
-        largest = max(rows.gather([float(own.max()) for own in losses]))
-        if largest == 0:
-            return 0.0, 1.0, None
-        losses = [own / largest for own in losses]
-        if self.loss == "square":
-            losses = [own**2 for own in losses]
-        elif self.loss == "exponential":
-            losses = [1.0 - exponential(-own) for own in losses]
-        weighted = [own * loss for own, loss in zip(weights, losses, strict=True)]
-        ask_losses, ask = (asking(each, rows.gather) for each in (weighted, weights))
-        error = exact_total(ask_losses) / exact_total(ask)
-        if error >= 0.5:
-            return error, None, None
-        vote = self.learning_rate * log((1.0 - error) / error)
-        return error, vote, [exponential(-vote * (1.0 - loss)) for loss in losses]
+    def _reweighting(self) -> Reweighting:
+        return ReweightedNumbers(self.n_estimators, self.learning_rate, self.loss)
 
 
 def as_step(tree: Tree, number: int, step: float, weight: float) -> Tree:

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections import Counter
+from importlib import import_module
 
 import dask
 import dask.array as da
@@ -136,6 +137,21 @@ def test_a_worker_is_killed(number, processes):
     assert state(model) == expected("weights")
     assert model.fit_report_["lost_workers"] >= 1
     assert_nothing_is_left(processes)
+
+
+@pytest.mark.parametrize("name", ["classes", "bags"])
+def test_workers_need_no_module_of_the_client(name, processes, tmp_path, monkeypatch):
+    model, y, _ = MODELS[name]
+    kind = type(model).__name__
+    tmp_path.joinpath("only_here.py").write_text(
+        f"from dtrees import {kind}\n\n\nclass Own({kind}):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "only_here", raising=False)
+    own = import_module("only_here").Own(**model.get_params())
+    with processes.as_current(), dask.config.set(ROUNDS):
+        assert state(own.fit(cut(X, "7"), cut(y, "2"))) == expected(name)
+    assert own.fit_report_["lost_workers"] == 0
 
 
 @pytest.mark.usefixtures("rounds_one_by_one")
