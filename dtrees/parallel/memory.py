@@ -78,7 +78,8 @@ def configured_number(key: str, default: int) -> int:
     """A number of ``dask.config``; raises ValueError, which names the key, where it is none."""
     given = dask.config.get(key, None)
     given = default if given is None else given
-    if not (isinstance(given, Integral) or str(given).isdecimal()) or int(given) < 0:
+    is_number = isinstance(given, Integral) or str(given).isdecimal()
+    if not is_number or isinstance(given, bool) or int(given) < 0:
         raise ValueError(f"dask.config has {key!r} = {given!r}; it must be a number, 0 or more.")
     return int(given)
 

@@ -303,6 +303,7 @@ class TestSizes:
         ("dtrees.gather-rows", -5, "a number, 0 or more"),
         ("dtrees.gather-rows", "abc", "a number, 0 or more"),
         ("dtrees.gather-rows", 1.5, "a number, 0 or more"),
+        ("dtrees.members", True, "a number, 0 or more"),
         ("dtrees.histogram-budget", -5, "0 bytes or more"),
         ("dtrees.histogram-budget", "abc", "Could not interpret 'abc'"),
     ],
