@@ -201,6 +201,7 @@ class KeptTable:
     parts: CodedPartitions | None = None  # the table in partitions
     blocks: list[Any] = field(default_factory=list)  # codes of rows one behind the other, or tasks
     lengths: list[int] = field(default_factory=list)  # rows of each
+    rows_of_block: int = 0  # that they were to have at most
 
     @property
     def is_lost(self) -> bool:

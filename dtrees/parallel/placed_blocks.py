@@ -121,15 +121,15 @@ class PlacedBlocks:
     def make(self) -> None:
         """Make the codes of the blocks, which stay for the next growth, and what else they need."""
         self._rows = []
-        if self._kept.blocks:
-            self._tasks.wait(self._kept.blocks)
-        else:
+        self._tasks.wait(self._kept.blocks)
+        if (of_block := self._rows_of_block()) < self._kept.rows_of_block:
+            self._kept.forget()  # more members would not get a block each
+        if not self._kept.blocks:
             make = dask.delayed(make_codes, pure=False)
             learn = dask.delayed(facts_of_codes, pure=False)
             send, key = partial(self._tasks.send, "codes-of-block"), self._tasks.key
             tasks, facts = [], []
             lengths: list[int] = []
-            of_block = self._rows_of_block()
             share = -(-self._parts.n_rows // max(1, len(self.members)))
             for coded, n_rows in self._parts.groups(of_block, share):
                 here = [each.nbytes for each in coded if isinstance(each, CodedMatrix)]
@@ -140,7 +140,7 @@ class PlacedBlocks:
                 lengths.append(n_rows)
             futures = self._tasks.hold([*tasks, *facts])
             self._kept.blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
-            self._kept.lengths = lengths
+            self._kept.lengths, self._kept.rows_of_block = lengths, of_block
             self._tasks.hand_over(self._kept.blocks)
             self._parts.facts = PartFacts.joined(self._tasks.fetch(facts))
             release(self._client, facts)

@@ -11,7 +11,8 @@ from distributed import Client
 from sklearn.base import clone
 
 from dtrees import estimate_cost
-from dtrees.parallel import exchange
+from dtrees.model_selection import GridSearchCV
+from dtrees.parallel import exchange, placed_blocks
 from dtrees.parallel.epochs import Epochs
 from tests.parallel.clusters import connect, paused
 from tests.parallel.faults import (
@@ -78,6 +79,26 @@ def test_a_small_table_has_one(name, four):
         assert (cost.regime, cost.n_workers, cost.n_threads) == ("partitioned", 1, 1)
     with dask.config.set({**config, MEMBERS: 3}):
         assert estimate_cost(MODELS[name], cut(X, "7"), client=four).n_workers == 3
+
+
+@pytest.mark.parametrize("wanted", [(1, 4, 2), (4, 1, 2)])
+def test_growths_of_a_search(wanted, four, monkeypatch):
+    """Blocks that stay from one growth to the next do not say how many members there are."""
+    settle, numbers, found = placed_blocks.PlacedBlocks.settle, iter(wanted), []
+
+    def settled(blocks):
+        there = settle(blocks)
+        found.append(len(there))
+        return there
+
+    monkeypatch.setattr(placed_blocks, "members_that_pay", lambda size, n: next(numbers))
+    monkeypatch.setattr(placed_blocks.PlacedBlocks, "settle", settled)
+    grids = [{"max_depth": [1], "max_features": [1]}, {"max_depth": [5], "max_features": [2]}]
+    search = GridSearchCV(clone(FOREST), grids, cv=2)
+    model = fitted(four, search, "7").best_estimator_
+    assert hash_of(model) == expected(clone(FOREST).set_params(**search.best_params_))
+    assert tuple(found) == wanted
+    assert_nothing_is_left(four)
 
 
 @pytest.fixture
