@@ -373,7 +373,7 @@ class Reweighting:
             tree = trees[number] if number < len(trees) else rows.tree(number, targets)
             error, vote, factors = self._judged(tree, rows, targets, weights)
             yield tree, (vote, error)
-            if factors is None:
+            if factors is None or number + 1 == self.n_estimators:
                 return
             for own, factor in zip(weights, factors, strict=True):
                 own *= factor
