@@ -195,7 +195,9 @@ class BaseAdaBoost(Ensemble):
         grown = grow_sequence(*about, regime=self.regime, stats=stats)
         with stats.phase("growth"), saved.saving(), closing(grown) as found:
             for number, (tree, (vote, error)) in enumerate(found):
-                if number >= len(earlier):
+                if tree is None:
+                    tree = earlier[number]
+                else:
                     saved.add(0, [tree])
                 if vote is None:
                     if trees:
@@ -362,8 +364,8 @@ class Reweighting:
 
     def __call__(
         self, rows: Rows, trees: Sequence[Tree]
-    ) -> Generator[tuple[Tree, tuple[float | None, float]]]:
-        """All trees, of which the first ones are there, and the vote and the error of each."""
+    ) -> Generator[tuple[Tree | None, tuple[float | None, float]]]:
+        """All trees, None for the first ones, which are there; and the vote and error of each."""
         targets = rows.targets
         weights = [first_weights(target) for target in targets]
         are_live = [own > 0 for own in weights]
@@ -372,7 +374,7 @@ class Reweighting:
                 targets = self._weighed(targets, asking(weights, rows.gather), weights)
             tree = trees[number] if number < len(trees) else rows.tree(number, targets)
             error, vote, factors = self._judged(tree, rows, targets, weights)
-            yield tree, (vote, error)
+            yield None if number < len(trees) else tree, (vote, error)
             if factors is None or number + 1 == self.n_estimators:
                 return
             for own, factor in zip(weights, factors, strict=True):

@@ -339,8 +339,8 @@ def grow_as_member(
 # -------------------------------------------------------------------------------------------------
 # trees of which each follows from those before
 
-# of rows, and of the first trees, which are there: each tree, and what is told of it
-Follow = Callable[[Any, Sequence[Tree]], Generator[tuple[Tree, Any]]]
+# of rows, and of the first trees, which are there: each tree, or None for these, and what is told
+Follow = Callable[[Any, Sequence[Tree]], Generator[tuple[Tree | None, Any]]]
 
 
 @dataclass(frozen=True, eq=False)

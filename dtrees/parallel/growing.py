@@ -120,12 +120,12 @@ def grow_sequence(
     *,
     regime: str | None,
     stats: FitStatistics,
-) -> Generator[tuple[Tree, Any]]:
+) -> Generator[tuple[Tree | None, Any]]:
     """Grow trees each of which follows from those before; yields each, and what is told of it.
 
-    `follow` is a generator function of rows, and of the first `trees`, which are there. Rows are
-    those `here`, or those of each member of a cluster (`MemberOfSequence`), to which `follow` is
-    sent. Close it (`contextlib.closing`).
+    `follow` is a generator function of rows, and of the first `trees`, which are there: for them it
+    yields None. Rows are those `here`, or those of each member of a cluster (`MemberOfSequence`),
+    to which `follow` is sent. Close it (`contextlib.closing`).
     """
     kept = growth.coded.reason if isinstance(growth.coded, CodedPartitions) else None
     choice = choose_regime(regime, n_trees=1, kept=kept)

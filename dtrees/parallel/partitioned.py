@@ -334,8 +334,8 @@ class BlocksOnWorkers(PlacedBlocks):
             so_far = SequenceSoFar(*forest, growth, *self._sequence)
         return places, self._tasks.send("forest-so-far", SharedArrays(so_far))
 
-    def sequence(self, follow: Follow, trees: Sequence[Tree]) -> Generator[tuple[Tree, Any]]:
-        """Trees each of which follows from those before, and what is told of it."""
+    def sequence(self, follow: Follow, trees: Sequence[Tree]) -> Generator[tuple[Tree | None, Any]]:
+        """Trees each of which follows from those before, as `grow_sequence`."""
         self._spec, self._packed, self._finished = self._growth.round_spec(), [], set()
         there, n_told, is_last = list(trees), 0, False
         while not is_last:
@@ -344,7 +344,7 @@ class BlocksOnWorkers(PlacedBlocks):
                 go_on = partial(self._go_on, "grow-sequence", MemberOfSequence.grow_sequence)
                 pickled, is_last = self._tasks.run(go_on, self.make_again)[0]
             found = pickle.loads(pickled)
-            there[n_told : n_told + len(found)] = [tree for tree, _ in found]
+            there += [tree for tree, _ in found if tree is not None]
             n_told += len(found)
             yield from found
 
