@@ -231,7 +231,8 @@ def estimate_cost(
     growth = GrowthSize(
         n_rows=size.n_rows,
         n_columns=size.n_columns,
-        n_trees=plan.n_trees,
+        n_trees=1 if in_sequence else plan.n_trees,
+        n_sequence=plan.n_trees if in_sequence else 1,
         depth=depth if depth <= DEEPEST else None,
         n_workers=machines.n_workers,
         n_threads=max(1, machines.n_threads // machines.n_workers),
@@ -248,20 +249,17 @@ def estimate_cost(
     )
     n_workers, n_threads = machines.n_workers, machines.n_threads
     if choice.regime == "partitioned":
-        n_workers, found = _in_rounds(growth, machines, model, in_sequence)
+        n_workers, found = _in_rounds(growth, machines, model)
         n_threads = max(n_workers, n_threads * n_workers // machines.n_workers)
     else:
         found = _in_one_place(growth, size, machines, model, choice.regime == "replicated")
-    if in_sequence:
-        n_at_work = n_workers if choice.regime == "partitioned" else 1
-        found["seconds"]["weights"] = growth.n_trees * size.n_rows * model.weigh / n_at_work
     if growth.n_classes > 2:  # of less, nodes are nothing beside the rows
         leaf: int | float = estimator.min_samples_leaf
         least = least_rows(leaf) if isinstance(leaf, Integral) else rows_of_share(leaf, size.n_rows)
         of_tree = node_bytes(int(growth.in_bag), growth.n_classes, depth, least)
         at_once = min(growth.n_trees * n_sets, n_threads) / n_workers
         found["bytes_per_worker"] += int(of_tree * max(1.0, at_once))
-        seconds = growth.n_trees * n_sets * of_tree * model.node_byte / n_threads
+        seconds = plan.n_trees * n_sets * of_tree * model.node_byte / n_threads
         found["seconds"]["nodes"] = seconds
     return CostEstimate(
         n_rows=size.n_rows,
@@ -343,21 +341,18 @@ def _of_boosting(
 
 
 def _in_rounds(
-    growth: GrowthSize, machines: Machines, model: CostModel, in_sequence: bool
+    growth: GrowthSize, machines: Machines, model: CostModel
 ) -> tuple[int, dict[str, Any]]:
-    """On how many workers, and what it costs; `in_sequence`, each tree as much as the first one."""
-    n = growth.n_trees if in_sequence else 1
-    growth = replace(growth, n_trees=growth.n_trees // n)
+    """On how many workers, and what it costs."""
     model = model if machines.is_cluster else model.on_threads()
     n_workers = members_that_pay(growth, machines.n_workers, model)
     cost = model.of(replace(growth, n_workers=n_workers, n_coding=machines.n_workers))
-    is_once = {"coding", "start", "target"}
     return n_workers, {
         "bytes_per_worker": cost.bytes_per_worker,
-        "rounds": n * cost.rounds,
-        "passes": n * cost.passes,
-        "bytes_moved": n * cost.bytes_moved if machines.is_cluster else 0,
-        "seconds": {name: s if name in is_once else n * s for name, s in cost.seconds.items()},
+        "rounds": cost.rounds,
+        "passes": cost.passes,
+        "bytes_moved": cost.bytes_moved if machines.is_cluster else 0,
+        "seconds": cost.seconds,
     }
 
 
@@ -367,10 +362,11 @@ def _in_one_place(
     n_cells = size.n_rows * size.n_columns
     table = size.n_bytes + TARGET_BYTES * size.n_rows
     of_cell = model.in_one_place(growth.in_bag, growth.depth or math.inf)
-    grown = growth.n_trees * growth.n_sets * growth.in_bag * growth.drawn * of_cell
+    of_tree = growth.n_sets * growth.in_bag * growth.drawn * of_cell + size.n_rows * model.bag
+    grown = growth.n_trees * growth.n_sequence * of_tree / machines.n_threads
     seconds = {
         "coding": n_cells * (model.summarize + model.encode),
-        "growth": (grown + growth.n_trees * size.n_rows * model.bag) / machines.n_threads,
+        "growth": grown + model.of_weights(replace(growth, n_workers=1)),
     }
     moved = 0
     if is_sent:

@@ -9,6 +9,7 @@ The model of costs follows the code (`dtrees.core.grow.rounds`, `dtrees.parallel
 by phase::
 
     target     y and weights, as integers                                   / threads
+                 of a sequence, weights once more after each tree               / workers
     coding     two passes over the cells of the table                       / threads
                  a few tasks for each block                                 the scheduler
     rounds     updates, the bags' rows x columns drawn, counts
@@ -249,6 +250,7 @@ class GrowthSize:
     has_bounds: bool = True  # of splits inside of intervals of codes (`core.search._intervals`)
     n_classes: int = 2  # 0 for regression
     n_sets: int = 1  # that grow, and are taken to stay, together
+    n_sequence: int = 1  # times so many trees, which follow from those before
     bootstrap: bool = True
     memory_limit: int | None = None  # of a worker; bounds batches of trees and of tasks
     # of boosted models: what says how large trees are, as their rules or an estimator do. Then
@@ -356,6 +358,10 @@ class CostModel:
         large = min(levels, math.log(max(1.0, n_rows / SMALL_ROWS)) / per_level)
         return large * self.count + (levels - large) * self.finish
 
+    def of_weights(self, size: GrowthSize) -> float:
+        """Seconds of what rows weigh in the next trees of a sequence."""
+        return (size.n_sequence - 1) * size.n_rows * self.weigh / size.n_workers
+
     def of_boosting(self, size: GrowthSize) -> Cost:
         """Estimate the growth of boosted models, from codes.
 
@@ -392,7 +398,7 @@ class CostModel:
         in_leaves = rows if is_last and size.depth is not None else 0.0  # that were counted
         gathered = size.n_trees * (size.in_bag - in_leaves)
         n_bytes = gathered * (size.row_bytes + BESIDE_CODES)
-        moved = n_bytes * (1 - 1 / size.n_workers)
+        n_times, moved = size.n_sequence, n_bytes * (1 - 1 / size.n_workers)
         portion = bytes_of_portion(size.n_workers, size.n_threads, size.memory_limit)
         of_batch = math.ceil(n_bytes / size.tree_batches / size.n_workers / portion)
         n_nodes = 1 + sum(nodes for nodes, _, is_leaf in levels if not is_leaf)  # of few rows
@@ -404,6 +410,7 @@ class CostModel:
             subtrees += size.n_trees * n_nodes * self.request
             n_messages = size.n_workers - 1 + 2 * math.ceil(math.log2(size.n_workers))
             subtrees += size.tree_batches * of_batch * n_messages * self.exchange
+        subtrees *= n_times
         coding = size.n_rows * size.n_columns * (self.summarize + self.encode)
         coding_slots = size.n_threads * (size.n_coding or size.n_workers)
         of_blocks = size.slots * BLOCKS_PER_THREAD * TASKS_OF_BLOCK
@@ -411,14 +418,14 @@ class CostModel:
         held += size.in_bag * size.n_trees / size.tree_batches * size.open_row_bytes
         return Cost(
             rounds=rounds.rounds,
-            passes=rounds.rounds + rounds.code_rounds + 1 + (gathered > 0),
+            passes=rounds.rounds + rounds.code_rounds + n_times * (1 + (gathered > 0)),
             tree_batches=size.tree_batches,
             tasks=of_blocks + rounds.tasks + n_slices(subtrees, size.n_workers),
-            bytes_moved=int(rounds.bytes_moved + moved),
+            bytes_moved=int(rounds.bytes_moved + n_times * moved),
             bytes_per_worker=int(held / size.n_workers),
             seconds={
                 "start": self.start,
-                "target": size.n_rows * self.target / coding_slots,
+                "target": size.n_rows * self.target / coding_slots + self.of_weights(size),
                 "coding": coding / coding_slots + of_blocks * self.task,
                 "rounds": rounds.seconds,
                 "subtrees": subtrees + n_slices(subtrees, size.n_workers) * self.task,
@@ -462,10 +469,12 @@ class CostModel:
         alone += others * (told + counted) * self.byte
         alone += (others + size.n_threads) * counted / 8 * self.cell
         alone += (rounds + code_rounds) * (self.round + 2 * steps * self.exchange)
-        spent = working / size.slots + alone
+        n_times = size.n_sequence
+        spent = n_times * (working / size.slots + alone)
         tasks = n_slices(spent, n_workers)
-        moved = n_workers * others * (told + counted)
-        return _Rounds(rounds, code_rounds, tasks, moved, spent + tasks * self.task)
+        moved = n_times * n_workers * others * (told + counted)
+        spent += tasks * self.task
+        return _Rounds(n_times * rounds, n_times * code_rounds, tasks, moved, spent)
 
 
 def _levels(

@@ -40,7 +40,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
 from itertools import islice, pairwise
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -339,8 +339,16 @@ def grow_as_member(
 # -------------------------------------------------------------------------------------------------
 # trees of which each follows from those before
 
-# of rows, and of the first trees, which are there: each tree, or None for these, and what is told
-Follow = Callable[[Any, Sequence[Tree]], Generator[tuple[Tree | None, Any]]]
+
+class Follow(Protocol):
+    """Of rows, and of the first trees: each tree, or None for these, and what is told of it."""
+
+    @property
+    def n_estimators(self) -> int:
+        """Trees at most."""
+
+    def __call__(self, rows: Any, trees: Sequence[Tree]) -> Generator[tuple[Tree | None, Any]]:
+        """Grow them."""
 
 
 @dataclass(frozen=True, eq=False)

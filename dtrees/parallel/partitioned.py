@@ -179,7 +179,10 @@ def grow_partitioned(
     WorkerLostError, SchedulerLostError, ClusterError.
     """
     tasks = Tasks(client, stats, collections=whole.parts.collections)
-    blocks = BlocksOnWorkers(tasks, whole, kept, len(numbers) if follow is None else 1)
+    n_trees = len(numbers), 1  # together, and one after the other
+    if follow is not None:
+        n_trees = 1, max(1, follow.n_estimators - len(numbers))
+    blocks = BlocksOnWorkers(tasks, whole, kept, n_trees)
     stats.counts.update(rounds=0)  # also where there is none
     with blocks.made():
         if follow is not None:
@@ -197,7 +200,7 @@ class BlocksOnWorkers(PlacedBlocks):
     """Blocks of rows on the workers of a cluster, as `dtrees.core.grow.round_spec.Blocks`."""
 
     def __init__(
-        self, tasks: Tasks, growth: PartitionedGrowth, kept: KeptTable, n_trees: int
+        self, tasks: Tasks, growth: PartitionedGrowth, kept: KeptTable, n_trees: tuple[int, int]
     ) -> None:
         own = growth.growth.target, growth.keys
         spread = [each.each for each in own if isinstance(each, SpreadTarget | KeysElsewhere)]
@@ -220,7 +223,8 @@ class BlocksOnWorkers(PlacedBlocks):
         return GrowthSize(
             n_rows=parts.n_rows,
             n_columns=parts.n_columns,
-            n_trees=self._n_trees,
+            n_trees=self._n_trees[0],
+            n_sequence=self._n_trees[1],
             depth=rules.max_depth,
             bytes_per_row=parts.n_bytes / max(1, parts.n_rows),
             columns_drawn=rules.max_features,

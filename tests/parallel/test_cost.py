@@ -156,6 +156,11 @@ def a_boosted_model(n_rows, **how):
     return GrowthSize(n_rows=n_rows, n_columns=30, **how)
 
 
+def a_sequence(n_rows, **how):
+    how = {"n_trees": 1, "n_sequence": 100, "depth": 3, "bootstrap": False, **how}
+    return GrowthSize(n_rows=n_rows, n_columns=30, **how)
+
+
 def cost_of(size, n_workers, n_coding):
     return CostModel().of(replace(size, n_workers=n_workers, n_coding=n_coding))
 
@@ -164,7 +169,7 @@ ROWS = st.integers(1, 10**9)
 WORKERS = st.integers(1, 300)
 
 
-@pytest.mark.parametrize("of", [a_forest, a_boosted_model])
+@pytest.mark.parametrize("of", [a_forest, a_boosted_model, a_sequence])
 class TestMembers:
     @pytest.fixture(autouse=True)
     def as_pay(self, all_are_members):
@@ -208,11 +213,14 @@ class TestMembers:
         assert found == sorted(found)
         assert found[0] < found[-1] == 64
 
-    def test_models_in_lockstep_have_more(self, of):
-        """They share rounds, so that there is more work for each."""
+
+@pytest.mark.parametrize("of", [a_forest, a_boosted_model])
+def test_models_in_lockstep_have_more_members(of):
+    """They share rounds, so that there is more work for each."""
+    with dask.config.set({"dtrees.members": 0}):
         found = [members_that_pay(of(3 * 10**5, n_sets=n), 64) for n in (1, 3, 11)]
-        assert found == sorted(found)
-        assert found[0] < found[-1]
+    assert found == sorted(found)
+    assert found[0] < found[-1]
 
 
 def test_few_codes_have_a_message_less():
@@ -220,6 +228,22 @@ def test_few_codes_have_a_message_less():
         cost_of(a_boosted_model(10**5, n_codes=n), 8, 8).seconds["rounds"] for n in (68, 69)
     )
     assert few < 0.6 * many
+
+
+def test_a_sequence_codes_once():
+    """And grows as often as there are trees; a slice may have several of them."""
+    model = replace(CostModel(), task=0)
+    one, two, many = (model.of(a_sequence(10**6, n_workers=4, n_sequence=n)) for n in (1, 2, 101))
+    assert many.rounds == 101 * one.rounds
+    assert many.passes == 101 * one.passes
+    assert many.bytes_moved == pytest.approx(101 * one.bytes_moved)
+    assert many.bytes_per_worker == one.bytes_per_worker
+    assert many.total_seconds - one.total_seconds == pytest.approx(
+        100 * (two.total_seconds - one.total_seconds)
+    )
+    assert two.seconds["coding"] == one.seconds["coding"]
+    assert two.seconds["target"] - one.seconds["target"] == pytest.approx(10**6 * model.weigh / 4)
+    assert many.tasks < one.tasks + 100 * 4
 
 
 class TestColumnsOfManyCodes:

@@ -11,13 +11,16 @@ from distributed import Client
 from sklearn.base import clone
 
 from dtrees import estimate_cost
+from dtrees.estimators import estimate
 from dtrees.model_selection import GridSearchCV
 from dtrees.parallel import exchange, placed_blocks
+from dtrees.parallel.cost import members_that_pay
 from dtrees.parallel.epochs import Epochs
 from tests.parallel.clusters import connect, paused
 from tests.parallel.faults import (
     BOOSTED,
     FOREST,
+    REWEIGHTED,
     assert_nothing_is_left,
     expected,
     fitted,
@@ -79,6 +82,24 @@ def test_a_small_table_has_one(name, four):
         assert (cost.regime, cost.n_workers, cost.n_threads) == ("partitioned", 1, 1)
     with dask.config.set({**config, MEMBERS: 3}):
         assert estimate_cost(MODELS[name], cut(X, "7"), client=four).n_workers == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "of_trees"), [(FOREST, (2, 1)), (REWEIGHTED, (1, 4))], ids=["forest", "adaboost"]
+)
+def test_they_are_for_all_trees(model, of_trees, four, monkeypatch):
+    """Those that grow together, and those that follow: of a fit and of its estimate."""
+    found = []
+
+    def seen(size, n_workers, *model):
+        found.append((size.n_trees, size.n_sequence))
+        return members_that_pay(size, n_workers, *model)
+
+    for module in (placed_blocks, estimate):
+        monkeypatch.setattr(module, "members_that_pay", seen)
+    fitted(four, clone(model))
+    estimate_cost(model, cut(X, "7"), client=four)
+    assert found == [of_trees, of_trees]
 
 
 @pytest.mark.parametrize("wanted", [(1, 4, 2), (4, 1, 2)])
