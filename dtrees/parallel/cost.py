@@ -10,6 +10,7 @@ by phase::
 
     target     y and weights, as integers                                   / threads
                  of a sequence, weights once more after each tree               / workers
+                   and messages: errors, largest weights, sums              each worker
     coding     two passes over the cells of the table                       / threads
                  a few tasks for each block                                 the scheduler
     rounds     updates, the bags' rows x columns drawn, counts
@@ -211,6 +212,7 @@ THREADS_ROUND = 2e-4  # seconds of a round of tasks on threads
 REQUEST_BYTES = 250  # of a node: how its parent was split, and what is asked, beside columns
 BYTES_OF_CODE = 16  # of a column in a histogram of a boosted model
 TASKS_OF_BLOCK = 6  # until its rows are ready
+GATHERS = 7  # of a tree in a sequence, beside its rounds; for a bag as many again
 CODED_COLUMNS = 1.5  # of a node, whose codes are asked for: where the target is no noise
 CODED_ROWS = 2 * ROWS_OF_INTERVAL  # of the intervals of such a column that are alive
 
@@ -360,7 +362,9 @@ class CostModel:
 
     def of_weights(self, size: GrowthSize) -> float:
         """Seconds of what rows weigh in the next trees of a sequence."""
-        return (size.n_sequence - 1) * size.n_rows * self.weigh / size.n_workers
+        messages = GATHERS * (1 + size.bootstrap) * math.ceil(math.log2(size.n_workers))
+        of_tree = size.n_rows * self.weigh / size.n_workers + messages * self.exchange
+        return (size.n_sequence - 1) * of_tree
 
     def of_boosting(self, size: GrowthSize) -> Cost:
         """Estimate the growth of boosted models, from codes.

@@ -232,7 +232,7 @@ def test_few_codes_have_a_message_less():
 
 def test_a_sequence_codes_once():
     """And grows as often as there are trees; a slice may have several of them."""
-    model = replace(CostModel(), task=0)
+    model = replace(CostModel(), task=0, exchange=0)
     one, two, many = (model.of(a_sequence(10**6, n_workers=4, n_sequence=n)) for n in (1, 2, 101))
     assert many.rounds == 101 * one.rounds
     assert many.passes == 101 * one.passes
