@@ -79,6 +79,7 @@ from dtrees.estimators.prediction import BoostedPredictor, offsets_of
 from dtrees.estimators.resume import (
     Unfinished,
     bring_along,
+    brought_along,
     facts_of,
     saved_trees,
     seed_of,
@@ -320,7 +321,8 @@ class BaseBoosting(BaseModel):
         dtrees.exceptions.ClusterError
             As for `fit`, with the iterations that there are now.
         """
-        return self._fit(unfinished_fit(self), X, y, sample_weight, **given)
+        with brought_along(self):
+            return self._fit(unfinished_fit(self), X, y, sample_weight, **given)
 
     def _fit(
         self,

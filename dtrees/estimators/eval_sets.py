@@ -26,6 +26,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from dask.base import tokenize
 
 from dtrees._other_words import did_you_mean
 from dtrees.coding.codebook import CodeBook
@@ -385,10 +386,12 @@ def _own_set(
 def _are_equal(one: Any, other: Any, read: Callable[[Any], Table]) -> bool:
     """Whether two tables or targets hold the same, in whatever form they are given.
 
-    A Dask collection is equal to itself only. `read` makes a Table.
+    Dask collections are equal if they are made in the same way. `read` makes a Table.
     """
-    if any(each is None or is_lazy(each) for each in (one, other)) or one is other:
+    if one is None or other is None or is_lazy(one) != is_lazy(other):
         return one is other
+    if is_lazy(one):
+        return bool(tokenize(one) == tokenize(other))
     try:
         return read(one).equals(read(other))
     except (TypeError, ValueError):

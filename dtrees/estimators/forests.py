@@ -74,6 +74,7 @@ from dtrees.estimators.prediction import (
 )
 from dtrees.estimators.resume import (
     Unfinished,
+    brought_along,
     facts_of,
     saved_trees,
     seed_of,
@@ -274,7 +275,8 @@ class BaseForest(base.Ensemble):
         self._check_parameters()
         given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
         there = None if checkpoint is None else Checkpoint(checkpoint)
-        return self._fit(X, {"y": y, **given}, callbacks, there, (), self._fit_seed, unfinished)
+        with brought_along(self):
+            return self._fit(X, {"y": y, **given}, callbacks, there, (), self._fit_seed, unfinished)
 
     def _fit(
         self,

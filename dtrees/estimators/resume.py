@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -296,6 +297,17 @@ def unfinished_fit(model: Any) -> Unfinished:
             "resume. To add trees to a model, fit it with warm_start=True."
         )
     return model.forest_.trees, model._fit_facts
+
+
+@contextmanager
+def brought_along(model: Any) -> Iterator[None]:
+    """Let an error of a cluster bring along a model that goes on, if no more of it has grown."""
+    try:
+        yield
+    except ClusterError as error:
+        if error.estimator is None:
+            error.estimator = model
+        raise
 
 
 def learn(table: CodedTable, stats: FitStatistics) -> None:

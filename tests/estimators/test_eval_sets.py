@@ -293,7 +293,12 @@ def test_dask_collections_and_a_worker():
             assert_same(here, there)
     rows, blocks = NUMBERS[0], da.from_array(NUMBERS[0], chunks=(100, -1))
     whole = kind(**PLAIN).fit(rows, y, eval_set=[(rows, y), (NUMBERS[1], ys[1])])
-    assert_same(kind(**PLAIN).fit(blocks, y, eval_set=[(blocks, y), (NUMBERS[1], ys[1])]), whole)
+    for same in blocks, da.from_array(NUMBERS[0], chunks=(100, -1)):  # made in the same way
+        assert_same(kind(**PLAIN).fit(blocks, y, eval_set=[(same, y), (NUMBERS[1], ys[1])]), whole)
+    frame = dd.from_pandas(X1.assign(target=ys[1]), npartitions=3)
+    pairs = [(frame[[*X1.columns]], frame.target) for _ in "ab"]
+    model = kind(**PLAIN).fit(*pairs[0], eval_set=pairs[1:])
+    assert list(model.evals_result_) == ["training"]
 
 
 @pytest.mark.one_of(3)

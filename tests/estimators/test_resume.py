@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from distributed import Client
 
-from dtrees import RandomForestClassifier
+from dtrees import GradientBoostingClassifier, RandomForestClassifier
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.model.tree import Forest
 from dtrees.estimators.resume import bring_along, check_same, in_words, seed_of
@@ -244,6 +244,20 @@ class TestResume:
         model = so_far.resume(X, Y, checkpoint=tmp_path, callbacks=[heard])
         assert digest(model.forest_.trees) == WHOLE
         assert heard.heard == list(range(8, N))
+
+    def test_lost_once_more_before_anything_has_grown(self, so_far, monkeypatch):
+        def lost(*_, **__):
+            raise WorkerLostError("all are gone")
+
+        boosted = GradientBoostingClassifier(max_iter=2).fit(X, Y)
+        boosted._fit_facts = {}  # as if its fit had ended early
+        for model in so_far, boosted:
+            monkeypatch.setattr(type(model), "_fit", lost)
+            with pytest.raises(WorkerLostError) as caught:
+                model.resume(X, Y)
+            assert caught.value.estimator is model
+        monkeypatch.undo()
+        assert digest(so_far.resume(X, Y).forest_.trees) == WHOLE
 
     def test_nothing_was_grown(self, monkeypatch):
         from dtrees.estimators import forest_growth
