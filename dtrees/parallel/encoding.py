@@ -28,6 +28,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from sys import getsizeof
 from typing import Any
 from uuid import uuid4
 
@@ -49,6 +50,7 @@ from dtrees.parallel.memory import (
     check_growth,
     check_partitions,
     check_room,
+    check_values,
     column_stretches,
     sample_bound,
     stored_cells,
@@ -104,9 +106,12 @@ class Coding:
         how: dict[str, Any] = {"rules": self.rules, "first_row": first_row, "bound": bound}
         return TableSummary.of(table, self.mask, **how, weights=weights)
 
-    def conclude(self, summaries: Sequence[TableSummary | None], is_split: bool) -> Summarized:
+    def conclude(
+        self, summaries: Sequence[TableSummary | None], is_split: bool, room: int | None
+    ) -> Summarized:
         """The end of pass 1; `is_split`: summaries are of stretches of columns."""
         there = [summary for summary in summaries if summary is not None]
+        check_values(sum(map(getsizeof, there)), room)
         is_split &= there[0].sparse is None
         summary = TableSummary.beside(there) if is_split else TableSummary.merge_all(there)
         book = None
@@ -292,6 +297,7 @@ def _summarized(
         )
         for i, (part, first, length) in enumerate(parts)
     ]
+    room = executor.room() if coding.rules.max_bins is None else None
     merge = dask.delayed(_merge, pure=False)
     settle = dask.delayed(_settle, pure=False)
     is_split = len(stretches) > 1
@@ -302,7 +308,7 @@ def _summarized(
             level += 1
             key = f"merge-summaries-{hexes}", level, number
             merged = [
-                merge(merged[i : i + FAN_IN], columns, dask_key_name=(*key, i))
+                merge(merged[i : i + FAN_IN], columns, room, dask_key_name=(*key, i))
                 for i in range(0, len(merged), FAN_IN)
             ]
             columns = None
@@ -310,19 +316,24 @@ def _summarized(
             merged = [settle(merged, dask_key_name=(f"cut-columns-{hexes}", number))]
         summaries += merged
     conclude = dask.delayed(coding.conclude, pure=False)
-    (held,) = executor.hold([conclude(summaries, is_split, dask_key_name=f"codebook-{hexes}")])
+    (held,) = executor.hold(
+        [conclude(summaries, is_split, room, dask_key_name=f"codebook-{hexes}")]
+    )
     (found,) = executor.fetch([held])
     return held, found
 
 
 def _merge(
-    summaries: Sequence[TableSummary | None], columns: tuple[int, int] | None
+    summaries: Sequence[TableSummary | None],
+    columns: tuple[int, int] | None,
+    room: int | None = None,
 ) -> TableSummary | None:
     """The summary of some rows, of a stretch of columns if one is given.
 
-    Sparse tables go with the first stretch; None stands for the others.
+    Sparse tables go with the first stretch; None stands for the others. Raises TableTooLargeError.
     """
     there = [summary for summary in summaries if summary is not None]
+    check_values(sum(map(getsizeof, there)), room)
     if columns is None:
         return TableSummary.merge_all(there) if len(there) == len(summaries) else None
     if any(summary.sparse is not None for summary in there):

@@ -162,6 +162,7 @@ def bytes_of_portion(n_members: int, n_threads: int, room: int | None) -> int:
 COPIES = 2  # of the codes, while they are put together
 KILLED_SHARE = 0.95  # of the memory of a worker: what takes more is killed by Dask
 READING = 3  # times the bytes of a partition, that reading it takes
+MERGING = 5  # times the bytes of values of columns, that putting them together takes
 PARTITION_SHARE = 1 / 4  # of what a worker has free, that a partition had better take
 STRETCH_SHARE = 1 / 16  # of what a worker has free, for the samples of columns that are merged
 SAMPLES_SHARE = 1 / 4  # and for the samples of all columns; beyond, fewer rows are looked at,
@@ -257,6 +258,20 @@ def check_growth(
                 f"{format_bytes(limit)} of memory before Dask ends it. Start {more}workers with a "
                 f"larger memory_limit; or fit on fewer rows, or with a smaller {less}."
             )
+
+
+def check_values(n_bytes: int, room: int | None) -> None:
+    """Raise TableTooLargeError when so many bytes of values of columns cannot be put together.
+
+    `room` are bytes of the smallest worker.
+    """
+    if room is not None and is_too_much(MERGING * n_bytes, room):
+        raise TableTooLargeError(
+            "Every value of a column of X is a code of its own, and one worker puts them together: "
+            f"those of some partitions are {format_bytes(n_bytes)}, and it takes {MERGING} times "
+            f"as much. The smallest worker of this Dask cluster has {format_bytes(room)} of "
+            "memory. Fit with max_bins=255, or start workers with a larger memory_limit."
+        )
 
 
 def too_small(client: Client, n_bytes: int) -> frozenset[str]:

@@ -87,6 +87,21 @@ class TestOnACluster:
             MODELS[entry](X, np.zeros(2_000_000, dtype=int))
         assert ours(small) == []
 
+    @pytest.mark.one_of(2)
+    @pytest.mark.parametrize("n_rows", [120_000, 240_000])
+    def test_values_that_one_worker_puts_together(self, n_rows, small):
+        """Of 400 MB, of which 38 are the values of the larger table; few values are no matter."""
+        measured = da.random.default_rng(0).normal(size=(n_rows, 20), chunks=(60_000, 20))
+        y = np.arange(n_rows) % 2
+        for X, max_bins in ((measured, 255), (measured.round(1), None)):
+            clone(TREE).set_params(max_bins=max_bins).fit(X, y)
+        if n_rows == 120_000:
+            TREE.fit(measured, y)
+            return
+        with pytest.raises(TableTooLargeError, match="Fit with max_bins=255"):
+            TREE.fit(measured, y)
+        assert ours(small) == []
+
     def test_what_the_message_says_helps(self, small):
         X = da.zeros((2_000_000, 20), chunks=(1_900_000, 20))
         y = np.zeros(2_000_000, dtype=int)
