@@ -326,18 +326,18 @@ def _watch(
     asked = {first: model.scoring, **evals.metrics}
     found = []
     for name, rows, table, kind in sets:
+        is_spread = kind is not ScoredRows and given.coded.regime == "partitioned"
+        if is_spread and list(asked) != ["loss"]:
+            raise ValueError(
+                "Rows that stay on their workers are scored by the loss only. Give other rows as "
+                "X_val and y_val or as eval_set for other scorers, or say regime='replicated'."
+            )
         about = own, predictor, rows
         measures = {
             each: scored(*about, scorer, "scoring" if each == first else "eval_metric")
             for each, scorer in asked.items()
         }
         raw = raw_before(predictor.initial, len(rows.rows), rows.offset)
-        is_spread = kind is not ScoredRows and given.coded.regime == "partitioned"
-        if is_spread and list(measures) != ["loss"]:
-            raise ValueError(
-                "Rows that stay on their workers are scored by the loss only. Give other rows as "
-                "X_val and y_val or as eval_set for other scorers, or say regime='replicated'."
-            )
         found.append(kind(name, rows.rows, table, np.ascontiguousarray(raw), measures))
     how = int(model.n_iter_no_change), float(model.tol), decides, is_apart
     return Watch(found, *how, OtherTables.of(others, predictor) if others else None)

@@ -229,9 +229,10 @@ class TestScores:
         assert found(spread) == found(model)
         assert ours(three) == []
 
-    def test_other_scorers_are_refused(self, three):
+    @pytest.mark.parametrize("scoring", ["accuracy", lambda model, X, y: 0.0], ids=["name", "own"])
+    def test_other_scorers_are_refused(self, scoring, three):
         with pytest.raises(ValueError, match=r"scored by the loss only.*X_val"):
-            fit(three, early_stopping=True, scoring="accuracy")
+            fit(three, early_stopping=True, scoring=scoring)
         assert ours(three) == []
 
 
