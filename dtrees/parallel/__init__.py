@@ -24,7 +24,7 @@ from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.forest_members import MemberOfSequence
 from dtrees.parallel.growing import grow_sequence, grow_sets, grow_trees
-from dtrees.parallel.lazy_collections import is_lazy
+from dtrees.parallel.lazy_collections import are_alike, is_lazy
 from dtrees.parallel.partitions import (
     PartitionedTable,
     admitted,
@@ -54,6 +54,7 @@ __all__ = [
     "SpreadModel",
     "admitted",
     "admitted_where_they_are",
+    "are_alike",
     "are_kept",
     "boost_apart",
     "boost_partitioned",

@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dask.base import tokenize
 from dask.delayed import Delayed
 
 from dtrees.exceptions import ClusterError
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 def is_lazy(X: Any) -> bool:
     """Whether this is a Dask collection."""
     return hasattr(type(X), "__dask_graph__")
+
+
+def are_alike(one: Any, other: Any) -> bool:
+    """Whether two collections are made in the same way, as far as Dask can tell."""
+    return bool(tokenize(one) == tokenize(other))
 
 
 def one_kind_at_a_time(
