@@ -221,6 +221,7 @@ class TestElsewhere:
                 )
                 check_persisted([table, table + 1], other)
                 assert asked == [(one,), (other,)]
+                wait(table)  # what the scheduler has not heard of is not cancelled
                 other.cancel(table, force=True)
                 until(lambda: futures_of(table)[0].status == "cancelled")
                 with pytest.raises(ClusterError, match=GONE):
