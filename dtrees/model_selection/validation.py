@@ -462,7 +462,7 @@ def _predicted_here(models: Cells, prepared: Arguments, method: str) -> np.ndarr
     """Predictions without scikit-learn's loop; None: it says what is wrong with fits or sides."""
     splits, n_rows = prepared.cv, len(prepared.y)
     numbers, found, n_told = RowNumbers(n_rows, splits), None, 0
-    if not isinstance(splits, FoldSplits):
+    if not isinstance(splits, FoldSplits) or np.ndim(prepared.y) != 1:
         return None
     is_apart, classes = models.fitted.has_kept, None if method == "predict" else models.classes
     if not is_apart:
