@@ -256,6 +256,8 @@ class Liveness:
                 begins = {key: begun.get(address, (key,)) for key, address in at.items()}
                 moved = {key: "released" for key, keys in begins.items() if key not in keys}
                 dask_scheduler.transitions(moved, stimulus_id="dtrees-paused")
+            # queued tasks wait for one to end: there may be none once a worker is taken out
+            dask_scheduler.stimulus_queue_slots_maybe_opened(stimulus_id="dtrees-queued")
             asked = {}
             for task in needed:
                 if task.state != "no-worker" or task.loose_restrictions:

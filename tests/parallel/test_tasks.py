@@ -356,6 +356,23 @@ def test_tasks_of_several_kinds_in_their_order():
         assert ours(client) == []
 
 
+def test_queued_tasks_that_the_scheduler_has_forgotten(here, loop, monkeypatch):
+    """As after a worker is taken out; they are given to those that are there."""
+    scheduler = here.cluster.scheduler
+    plain, told = scheduler.stimulus_queue_slots_maybe_opened, []
+
+    def forgetful(*, stimulus_id):
+        told.append(stimulus_id)
+        return plain(stimulus_id=stimulus_id) if stimulus_id == "dtrees-queued" else None
+
+    monkeypatch.setattr(scheduler, "stimulus_queue_slots_maybe_opened", forgetful)
+    with dask.config.set({"dtrees.worker-patience": "1s"}):
+        futures = loop.submit([Call("square", square, (i,)) for i in range(6)])
+        loop.wait(futures)
+    assert loop.fetch(futures) == [i * i for i in range(6)]
+    assert "dtrees-queued" in told
+
+
 def test_what_a_report_always_has(here):
     submitter = Tasks(here)
     submitter.begin()
