@@ -344,6 +344,9 @@ class RowsHere:
 
 
 Rows = RowsHere | MemberOfSequence  # in parts, of which some are here
+Targets = Sequence[Target]  # of the parts that are here,
+Weights = Sequence[np.ndarray]  # and what their rows weigh
+Judged = tuple[float, float | None, list[np.ndarray] | None]
 
 
 def asking(weights: Sequence[np.ndarray], gather: Callable[[list[Any]], list[Any]]) -> Ask:
@@ -384,19 +387,11 @@ class Reweighting:
             for own, is_live in zip(weights, are_live, strict=True):
                 np.maximum(own, LEAST, out=own, where=is_live)
 
-    def _weighed(
-        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
-    ) -> list[Target]:
+    def _weighed(self, targets: Targets, ask: Ask, weights: Weights) -> list[Target]:
         """The targets of the next tree, in which rows have other weights; of the parts here."""
         raise NotImplementedError
 
-    def _judged(
-        self,
-        tree: Tree,
-        rows: Rows,
-        targets: Sequence[Target],
-        weights: Sequence[np.ndarray],
-    ) -> tuple[float, float | None, list[np.ndarray] | None]:
+    def _judged(self, tree: Tree, rows: Rows, targets: Targets, weights: Weights) -> Judged:
         """The error of a tree, what its vote weighs, and by what weights of rows are multiplied.
 
         The vote is None where the tree is no better than chance, and so are factors where it is
@@ -408,22 +403,14 @@ class Reweighting:
 class ReweightedClasses(Reweighting):
     """Votes, and weights of rows, of classes: SAMME."""
 
-    def _weighed(
-        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
-    ) -> list[Target]:
+    def _weighed(self, targets: Targets, ask: Ask, weights: Weights) -> list[Target]:
         exponent = exponent_of_weights(ask)
         return [
             replace(target, w=weights_in_units(own, exponent), w_exponent=exponent)
             for target, own in zip(targets, weights, strict=True)
         ]
 
-    def _judged(
-        self,
-        tree: Tree,
-        rows: Rows,
-        targets: Sequence[Target],
-        weights: Sequence[np.ndarray],
-    ) -> tuple[float, float | None, list[np.ndarray] | None]:
+    def _judged(self, tree: Tree, rows: Rows, targets: Targets, weights: Weights) -> Judged:
         votes, leaves = votes_of(tree), rows.leaves(tree)
         are_missed = [
             votes.take(own) != target.y for own, target in zip(leaves, targets, strict=True)
@@ -450,22 +437,14 @@ class ReweightedNumbers(Reweighting):
 
     loss: str
 
-    def _weighed(
-        self, targets: Sequence[Target], ask: Ask, weights: Sequence[np.ndarray]
-    ) -> list[Target]:
+    def _weighed(self, targets: Targets, ask: Ask, weights: Weights) -> list[Target]:
         draws = MeanDraws.of(ask, exponent_of_weights(ask), None, None)
         return [
             replace(target, means=draws.draws(GivenRows(own, None, own))[1])
             for target, own in zip(targets, weights, strict=True)
         ]
 
-    def _judged(
-        self,
-        tree: Tree,
-        rows: Rows,
-        targets: Sequence[Target],
-        weights: Sequence[np.ndarray],
-    ) -> tuple[float, float | None, list[np.ndarray] | None]:
+    def _judged(self, tree: Tree, rows: Rows, targets: Targets, weights: Weights) -> Judged:
         losses = []
         for leaves, target, own in zip(rows.leaves(tree), targets, weights, strict=True):
             y = target.y * target.value_unit + target.offset

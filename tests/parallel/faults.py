@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from contextlib import contextmanager
 
 import dask
 from sklearn.base import clone
 
 from dtrees import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
+from dtrees.parallel.exchange import EpochEndedError, Exchange
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import ours
@@ -110,6 +112,19 @@ def pids(client, n_workers=None):
             time.sleep(0.02)
         found = pids(client)
     return found
+
+
+def ending_the_epoch(monkeypatch, name, number):
+    """Let the first member end the epoch where it calls this method of its exchange so often."""
+    plain, calls = getattr(Exchange, name), Counter()
+
+    def fail(self, own):
+        calls[self.rank] += 1
+        if self.rank == 0 and calls[0] == number:
+            raise EpochEndedError("a test")
+        return plain(self, own)
+
+    monkeypatch.setattr(Exchange, name, fail)
 
 
 def assert_nothing_is_left(client, seconds=60):

@@ -20,6 +20,7 @@ from tests.parallel.faults import (
     FOREST,
     REWEIGHTED,
     assert_nothing_is_left,
+    ending_the_epoch,
     expected,
     fitted,
 )
@@ -95,15 +96,7 @@ def test_a_small_budget_is_shared_out(five):
 @pytest.mark.parametrize("number", [11, 17, 24])
 def test_rounds_of_an_epoch_that_is_lost_are_cut_in_another_way(number, five, monkeypatch):
     """The budget is for less than a level, so what comes next is not what came next there."""
-    gather, calls = exchange.Exchange.gather, Counter()
-
-    def fail(self, own):
-        calls[self.rank] += 1
-        if self.rank == 0 and calls[0] == number:
-            raise exchange.EpochEndedError("a test")
-        return gather(self, own)
-
-    monkeypatch.setattr(exchange.Exchange, "gather", fail)
+    ending_the_epoch(monkeypatch, "gather", number)
     config = {"dtrees.histogram-budget": 40_000, "dtrees.gather-rows": 20}
     model = fitted(five, clone(MODEL), **config)
     assert hash_of(model) == expected(MODEL)
@@ -182,15 +175,7 @@ def test_rows_of_small_nodes_are_taken_in_portions(five, portions):
 @pytest.mark.parametrize("model", [MODEL, Folds(FOREST)], ids=["fit", "folds"])
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_what_was_heard_is_not_grown_again(model, number, five, portions, monkeypatch):
-    deal, calls = exchange.Exchange.deal, Counter()
-
-    def fail(self, parts):
-        calls[self.rank] += 1
-        if self.rank == 0 and calls[0] == number:
-            raise EpochEndedError("a test")
-        return deal(self, parts)
-
-    monkeypatch.setattr(exchange.Exchange, "deal", fail)
+    ending_the_epoch(monkeypatch, "deal", number)
     found = fitted(five, clone(model))
     assert hash_of(found) == expected(model)
     assert found.fit_report_["epochs"] == 2

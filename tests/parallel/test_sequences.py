@@ -17,7 +17,14 @@ from dtrees import AdaBoostClassifier, AdaBoostRegressor
 from dtrees.criteria import Criterion
 from dtrees.parallel import exchange
 from tests.parallel.clusters import connect, digest, ours
-from tests.parallel.faults import REWEIGHTED, ROUNDS, Fault, assert_nothing_is_left, pids
+from tests.parallel.faults import (
+    REWEIGHTED,
+    ROUNDS,
+    Fault,
+    assert_nothing_is_left,
+    ending_the_epoch,
+    pids,
+)
 from tests.parallel.test_collections import NUMBERS, WEIGHTS, X, Y, cut
 
 BAGS = AdaBoostRegressor(4, loss="square", random_state=5, regime="partitioned")
@@ -111,15 +118,7 @@ def test_weights_follow_from_the_trees_so_far(name, number, every_tree, five, re
     """In another epoch, whether the client has heard of these trees or not."""
     if every_tree:
         request.getfixturevalue("rounds_one_by_one")
-    gather, calls = exchange.Exchange.gather, Counter()
-
-    def fail(self, own):
-        calls[self.rank] += 1
-        if self.rank == 0 and calls[0] == number:
-            raise exchange.EpochEndedError("a test")
-        return gather(self, own)
-
-    monkeypatch.setattr(exchange.Exchange, "gather", fail)
+    ending_the_epoch(monkeypatch, "gather", number)
     model = fitted(five, name)
     assert state(model) == expected(name)
     assert model.fit_report_["epochs"] == 2
