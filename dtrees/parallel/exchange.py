@@ -456,6 +456,8 @@ class Exchange(Members):
     async def _come(self, partner: int, step: Any) -> tuple[str, Any]:
         box, key = self._box, (self._box.n_calls, step, partner)
         while key not in box.come:
+            if box.is_over:  # `stop` has cancelled what came before this, which did not heed it
+                raise EpochEndedError("The epoch has ended.")
             box.wanted[key] = asyncio.get_running_loop().create_future()
             try:
                 async with asyncio.timeout(ASK_SECONDS):

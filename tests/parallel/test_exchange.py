@@ -1,7 +1,8 @@
 """Members on the workers of a cluster: sums that all of them have, and epochs that end."""
 
+import asyncio
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from uuid import uuid4
 
@@ -123,6 +124,24 @@ def test_a_message_that_cannot_be_read_ends_the_epoch(processes):
 
     with epoch_of(processes, 2) as epoch, pytest.raises((EpochEndedError, MemoryError)):
         results(processes, epoch, tell)
+
+
+def test_an_end_that_a_connection_does_not_heed(five, monkeypatch):
+    """`asyncio.wait_for` of Python 3.11 swallows an end that comes as a connection is there."""
+    plain = exchange.Exchange._tell
+
+    async def told(self, *arguments):
+        await plain(self, *arguments)
+        self._box.stop()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+
+    def tell(members):
+        return members.gather(0) if members.rank == 1 else None
+
+    monkeypatch.setattr(exchange.Exchange, "_tell", told)
+    with epoch_of(five, 2) as epoch, pytest.raises(EpochEndedError):
+        results(five, epoch, tell)
 
 
 def test_a_member_that_has_failed_does_not_try_again(five):
