@@ -48,7 +48,14 @@ from dtrees.constraints import (
     check_values,
     checked,
 )
-from dtrees.parallel import admitted, check_lengths, is_lazy, known_length, lazy_keys
+from dtrees.parallel import (
+    LazyColumn,
+    admitted,
+    check_lengths,
+    is_lazy,
+    known_length,
+    lazy_keys,
+)
 
 
 @dataclass(frozen=True)
@@ -106,11 +113,11 @@ def side_of(splits: Sequence[Split], number: int, side: int) -> Any:
 class FoldSplits(DrawnSplits):
     """The splits of folds, whose sides are found when somebody looks at them, in O(n_rows).
 
-    `fold`, uint16 (n_rows,), is all that is kept.
+    `fold`, uint16 (n_rows,), is all that is kept; it may be a `LazyColumn`.
     """
 
-    def __init__(self, fold: np.ndarray, n_folds: int) -> None:
-        self._fold, self._n_folds = fold, n_folds
+    def __init__(self, fold: np.ndarray | LazyColumn, n_folds: int) -> None:
+        self.fold, self._n_folds = fold, n_folds
 
     def __len__(self) -> int:
         return self._n_folds
@@ -121,8 +128,8 @@ class FoldSplits(DrawnSplits):
 
     def has(self, number: int, side: int) -> np.ndarray:
         """Which rows a side has, bool (n_rows,)."""
-        number = range(len(self))[number]
-        return self._fold == number if side == TEST else self._fold != number
+        number, fold = range(len(self))[number], np.asarray(self.fold)
+        return fold == number if side == TEST else fold != number
 
 
 class Splits(DrawnSplits):

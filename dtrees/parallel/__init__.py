@@ -34,7 +34,7 @@ from dtrees.parallel.partitions import (
     rows_as_array,
 )
 from dtrees.parallel.regimes import REGIMES, Choice, is_free
-from dtrees.parallel.row_columns import RowColumns, admitted_where_they_are
+from dtrees.parallel.row_columns import LazyColumn, RowColumns, admitted_where_they_are
 from dtrees.parallel.threads import LocalRunner, threaded
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Choice",
     "CodedPartitions",
     "FitStatistics",
+    "LazyColumn",
     "LocalRunner",
     "MemberOfSequence",
     "Model",

@@ -12,13 +12,15 @@ own from the user's graph::
     workers   pieces ──▶ classes, sums ──┐          pieces ──▶ target of a partition ──▶ block
     client                               └──▶ units ──┘
 
-It does not matter how these columns are cut. One that is in memory here is sent in pieces.
+It does not matter how these columns are cut. One that is in memory here is sent in pieces. A
+`LazyColumn` is one that comes here if somebody looks at it: what need not look keeps it where it
+is, and all else finds an array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -91,6 +93,47 @@ def _may_stay(
     return choice.regime in regimes and choice.on_cluster
 
 
+@dataclass(eq=False, repr=False)
+class LazyColumn:
+    """A value for each row of a table, which comes here when somebody looks at it.
+
+    Attributes
+    ----------
+    collection : Dask collection of one dimension
+    n_rows : int
+        Of the table; whoever reads the column sees whether it has as many.
+    stats : FitStatistics
+        Told of the phase "reading".
+    """
+
+    collection: Any
+    n_rows: int
+    stats: FitStatistics
+    _here: Any = field(default=None, init=False)
+
+    ndim = 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """As of an array."""
+        return (self.n_rows,)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def here(self) -> Any:
+        """The values in memory, as `admitted` makes them; they stay here."""
+        if self._here is None:
+            _, self._here = admitted(None, {"column": self.collection}, self.stats)
+        return self._here
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.here(), dtype=dtype, copy=copy)
+
+    def __getitem__(self, rows: Any) -> Any:
+        return take_rows(self.here(), rows)
+
+
 Pieces = list[tuple[Any, int, int]]  # parts of a column, of each the first row and the last one
 
 
@@ -107,7 +150,7 @@ class RowColumns:
     def of(
         cls, table: PartitionedTable, columns: Mapping[str, Any], stats: FitStatistics
     ) -> RowColumns:
-        """Those of a table, collections or in memory; None: there is no such column.
+        """Those of a table: collections, lazy or in memory; None: there is no such column.
 
         ValueError: one has another length than the table.
         """
@@ -117,6 +160,10 @@ class RowColumns:
             found = iter(executor.fetch(executor.hold([one for of in tasks for one in of])))
             return [[next(found) for _ in of] for of in tasks]
 
+        columns = {
+            name: value.collection if isinstance(value, LazyColumn) else value
+            for name, value in columns.items()
+        }
         columns = {
             name: value.rechunk({1: -1}) if getattr(value, "numblocks", ())[1:] > (1,) else value
             for name, value in columns.items()
@@ -217,11 +264,16 @@ def _joined(pieces: Pieces) -> Any:
     found = []
     for part, first, last in pieces:
         if len(part) > last - first:
-            part = part.iloc[first:last] if hasattr(part, "iloc") else part[first:last]
+            part = take_rows(part, slice(first, last))
         found.append(row_values(part))
     if len(found) < 2:
         return found[0] if found else None
     return np.concatenate([np.asarray(each) for each in found])
+
+
+def take_rows(values: Any, rows: Any) -> Any:
+    """Some rows of a column of any kind, by their numbers."""
+    return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
 
 
 def _sent_once(value: Any) -> Any:

@@ -33,7 +33,14 @@ from dtrees.model_selection import (
     cross_validate,
     validation_surface,
 )
-from dtrees.parallel import is_lazy
+from dtrees.parallel import (
+    FitStatistics,
+    LazyColumn,
+    RowColumns,
+    admitted,
+    computed,
+    is_lazy,
+)
 from tests.parallel.clusters import connect, digest, ours
 
 pd = pytest.importorskip("pandas")
@@ -156,6 +163,37 @@ def parts_of(y, w, of_classes):
         GivenRows.of(y[a:b], None if w is None else w[a:b], of_classes, a)
         for a, b in pairwise(ends)
     ]
+
+
+class TestLazyColumns:
+    @pytest.mark.parametrize("name", ["words", "objects", "flags", "numbers"])
+    def test_come_here_once_when_somebody_looks(self, name, two, monkeypatch):
+        seen, y = [], TARGETS[name]
+        monkeypatch.setattr(
+            "dtrees.parallel.row_columns.admitted", lambda *a: seen.append(a) or admitted(*a)
+        )
+        rows = np.array([5, 3, 5, N - 1])
+        with two.as_current():
+            for collection in (lazy(y), dd.from_pandas(pd.Series(y), npartitions=3)):
+                column = LazyColumn(collection, N, FitStatistics())
+                assert (len(column), column.shape, column.ndim, seen) == (N, (N,), 1, [])
+                np.testing.assert_array_equal(column, y)
+                np.testing.assert_array_equal(np.asarray(column, dtype=object), y.astype(object))
+                np.testing.assert_array_equal(column[rows], y[rows])
+                assert [len(seen), seen.clear()] == [1, None]
+        assert ours(two) == []
+
+    def test_are_read_where_they_are(self, two, monkeypatch):
+        monkeypatch.setattr(LazyColumn, "here", None)
+        stats = FitStatistics()
+        with two.as_current():
+            (X_there,) = admitted(table(), {}, stats)
+            lazily = LazyColumn(lazy(CLASSES, "uneven"), N, stats)
+            columns = RowColumns.of(X_there, {"y": lazily, "none": None}, stats)
+            found = computed(*columns.each(lambda y, none, first: (y, none, first), "look"))
+        assert [first for *_, first in found] == [0, 300, 600]
+        assert [none for _, none, _ in found] == [None] * 3
+        np.testing.assert_array_equal(np.concatenate([y for y, *_ in found]), CLASSES)
 
 
 def assert_same(one, other):
