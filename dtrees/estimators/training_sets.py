@@ -58,6 +58,7 @@ from dtrees.estimators.resume import SavedGrowths, seed_of
 from dtrees.parallel import (
     CodedPartitions,
     FitStatistics,
+    LazyColumn,
     LocalRunner,
     PartitionedTable,
     admitted,
@@ -160,7 +161,9 @@ class TrainingTable:
             if own.random_state is None:
                 self._seed = seed
         if self._read is None:
-            self._read = plan.read(self.X, self.y)
+            self._read = plan.read(
+                self.X, self.y.here() if isinstance(self.y, LazyColumn) else self.y
+            )
         table, values = self._read
         weight, criterion = own.class_weight, getattr(own, "criterion", None)
         key: Hashable = type(own), criterion == "poisson", weight, own.bootstrap

@@ -38,10 +38,13 @@ from dtrees.estimators.training_sets import TrainingTable
 from dtrees.estimators.trees import BaseDecisionTree
 from dtrees.model_selection.folds import DrawnSplits, HashKFold, Split, Splits
 from dtrees.parallel import (
+    REGIMES,
     Checkpoint,
     FitStatistics,
+    LazyColumn,
     PartitionedTable,
     admitted,
+    admitted_where_they_are,
     check_lengths,
     computed,
     is_lazy,
@@ -229,10 +232,13 @@ def prepare(
         check_rows_can_be_taken(arguments.who, X, reason)
     X = in_scipy(X)
     arguments = replace(arguments, cv=with_collections(arguments.cv, y, arguments.groups))
+    if reason is None:
+        X, y = _where_it_is(X, y, arguments)
     y, arguments = in_memory(X, y, arguments)
     if reason is not None:
         return replace(arguments, X=X, y=y, reason=reason)
-    X, y = admitted(X, {"y": y}, arguments.stats)
+    if not isinstance(y, LazyColumn):
+        X, y = admitted(X, {"y": y}, arguments.stats)
     n_rows = known_length(X)
     if n_rows is not None:
         weight = arguments.sample_weight if checks_weight else None
@@ -341,8 +347,19 @@ def refuse_unknown_params(arguments: Arguments) -> None:
             )
 
 
+def _where_it_is(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Any]:
+    """A table, and a target that stays where it is if the codes may: then as a `LazyColumn`."""
+    estimator = arguments.estimator
+    if not (is_lazy(X) and isinstance(estimator, BaseModel)):
+        return X, y
+    regimes = REGIMES[1:] if isinstance(estimator, BaseBoosting) else ("partitioned",)
+    how = getattr(estimator, "regime", None), regimes
+    X, y = admitted_where_they_are(X, {"y": y}, arguments.stats, *how)
+    return X, LazyColumn(y, X.n_rows, arguments.stats) if is_lazy(y) else y
+
+
 def in_memory(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Arguments]:
-    """What belongs to the rows of a table: fetched, where it is a Dask collection.
+    """What belongs to the rows of a table: fetched, where it is a Dask collection, or a lazy `y`.
 
     Where folds are drawn by keys of groups, the keys are fetched, and not the labels. The table is
     looked at before scikit-learn converts it: a damaged sparse matrix would end the process.
@@ -354,7 +371,9 @@ def in_memory(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Arguments]:
     if isinstance(arguments.cv, HashKFold):
         groups = lazy_keys(groups)
     named = {f"params[{name!r}]": value for name, value in given.items()}
-    _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named}, arguments.stats)
+    columns = {"y": None if isinstance(y, LazyColumn) else y, "groups": groups, **named}
+    _, found, groups, *values = admitted(None, columns, arguments.stats)
+    y = found if found is not None else y
     if params is not None:
         params = dict(zip(params, values, strict=True))
         is_boosting = _ends_in_boosting(arguments.estimator)

@@ -130,8 +130,9 @@ class LazyColumn:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.here(), dtype=dtype, copy=copy)
 
-    def __getitem__(self, rows: Any) -> Any:
-        return take_rows(self.here(), rows)
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        found: np.ndarray = np.asarray(self)[rows]
+        return found
 
 
 Pieces = list[tuple[Any, int, int]]  # parts of a column, of each the first row and the last one
@@ -264,16 +265,11 @@ def _joined(pieces: Pieces) -> Any:
     found = []
     for part, first, last in pieces:
         if len(part) > last - first:
-            part = take_rows(part, slice(first, last))
+            part = part.iloc[first:last] if hasattr(part, "iloc") else part[first:last]
         found.append(row_values(part))
     if len(found) < 2:
         return found[0] if found else None
     return np.concatenate([np.asarray(each) for each in found])
-
-
-def take_rows(values: Any, rows: Any) -> Any:
-    """Some rows of a column of any kind, by their numbers."""
-    return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
 
 
 def _sent_once(value: Any) -> Any:
