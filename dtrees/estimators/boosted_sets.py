@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -28,6 +28,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
+from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import Asked
 from dtrees.core.predict.raw import raw_before
 from dtrees.estimators.boosted_start import CodedTable, Start, sides_of, start_of
@@ -81,6 +82,17 @@ class FittedBoosts(FittedSets):
         elif not self.coded_rows.is_here:
             asked = [one for model, rows in models for one in sums_asked(model, rows)]
             self.coded_rows.bring_values([one for one, _ in asked], [start for _, start in asked])
+
+    def walks(self, number: int) -> list[tuple[Sequence[Tree], float | None]]:
+        """What `values` reads: trees, and what sums of theirs begin with; None: leaves."""
+        model = self.models[number]
+        if self.offset is not None:
+            return [(model.forest_.trees, None)]
+        return [(trees, start) for (trees, _), start in sums_asked(model, np.empty(0))]
+
+    def alone(self, number: int, has_trees: bool) -> Self:
+        """The model of a set without the table, as `FittedSets.alone`."""
+        return replace(super().alone(number, has_trees), offset=None)
 
     def bring_stages(self, models: Iterable[tuple[Any, np.ndarray]]) -> None:
         """Get ready what `stages_of` reads of these rows of each model."""

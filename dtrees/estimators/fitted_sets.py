@@ -15,23 +15,25 @@ So the fitted model holds all that a smaller one needs, and no table and no code
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Target
+from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Forest, Tree, mean_of_sums
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.intervals import spread_in_nodes
 from dtrees.core.predict.out_of_bag import TREES_AT_A_PASS, SumsOfTrees, Votes
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.tree_view import TreeView, columns_tested, read_only
-from dtrees.parallel import PartitionedRows, are_kept, threaded
+from dtrees.parallel import threaded
 from dtrees.typing import serial
 
+ROOT = PruningLimits(max_depth=0)
 # Of what is learned at times.
 KEPT = {"feature_names_in_", "_date_orders", "_fit_bags", "_curves", "_has_offset"}
 
@@ -142,15 +144,34 @@ class FittedSets:
         if len(alone) < len(asked):
             self.coded_rows.bring_values([one for one in asked if len(one[0]) > 1])
 
-    @property
-    def has_kept(self) -> bool:
-        """Whether codes that have been brought to workers are there, and a pass costs little."""
-        return isinstance(self.coded_rows, PartitionedRows) and are_kept(self.coded_rows.parts)
+    def walks(self, number: int) -> list[tuple[Sequence[Tree], float | None]]:
+        """What `values` reads: trees, and what sums of theirs begin with; None: leaves."""
+        trees = trees_of(self.models[number])
+        return [(trees, 0.0 if len(trees) > 1 else None)]
 
-    def let_go(self, number: int) -> None:
-        """Forget what was asked of a set."""
-        self._known.pop(number, None)
-        self._values.pop(number, None)
+    def alone(self, number: int, has_trees: bool) -> Self:
+        """The model of a set without the table; without `has_trees` with no more than their roots.
+
+        To be sent to where there are answers of its trees, and `y`.
+        """
+        model, about = self.models[number], self.target
+        trees: Sequence[Tree] = trees_of(model)
+        if not has_trees:
+            trees = [ROOT.prune(tree) for tree in trees]
+        own = model_of_trees(model, model, trees)
+        own.n_jobs = 1
+        book = self.book.without_values()
+        if not hasattr(own, "forest_"):
+            own.tree_ = TreeView(own.tree_.model, book, own.tree_.saw_missing)
+        return replace(
+            self,
+            models=[own],
+            book=book,
+            target=Target(about.kind, about.y[:1], about.n_classes, about.classes),
+            coded_rows=LeafLookup(),
+            y=np.empty(0),
+            n_live=self.n_live[number : number + 1],
+        )
 
     def _has_leaves(self, number: int, rows: np.ndarray) -> bool:
         known = self._known.get(number)

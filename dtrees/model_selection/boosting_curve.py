@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
-from sklearn.utils import _safe_indexing
 
 from dtrees.constraints import (
     ARRAY,
@@ -41,14 +40,17 @@ from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.boosted_stopping import ByLoss, Held, has_stopped, scored
 from dtrees.estimators.boosting import shortened
 from dtrees.losses import Loss
+from dtrees.model_selection.candidates import BoostedCells, Cells, Growth
 from dtrees.model_selection.fitted_splits import (
     FittedSplits,
     SplitScores,
     grow_splits,
     refuse_unfit_scorer,
 )
-from dtrees.model_selection.prefitted_proxy import RowNumbers
+from dtrees.model_selection.folds import TEST
+from dtrees.model_selection.prefitted_proxy import RowNumbers, asks_for_predictions
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
+from dtrees.model_selection.sides import of_sides
 from dtrees.parallel import tables_kept, threaded
 from dtrees.typing import serial
 
@@ -315,22 +317,19 @@ def has_loss_of_rows(loss: Any) -> bool:
 
 def _curve_of(estimator: Any, grown: FittedSplits, scoring: Any, shrinkage: float) -> BoostingCurve:
     """Scores of models that have grown."""
-    final, run = grown.final_estimator, threaded(estimator.n_jobs)
-    fitted = grown.fitted
+    final, fitted = grown.final_estimator, grown.fitted
     assert isinstance(fitted, FittedBoosts)
-    numbers, is_apart = RowNumbers(len(fitted.y), grown.splits), fitted.has_kept
     models = [_shrunken(model, shrinkage) for model in fitted.models[: len(grown.splits)]]
-    if not is_apart:
+    growth = Growth(estimator, estimator, range(1), [{}], is_whole=False)
+    cells = BoostedCells(growth, replace(fitted, models=models))
+    is_here = not asks_for_predictions(scoring)
+    if is_here:
+        numbers = RowNumbers(len(fitted.y), grown.splits)
         fitted.bring_stages((models[number], rows) for number, rows in numbers.sides())
-
-    def of_split(number: int) -> np.ndarray:
-        rows = numbers.rows(number)
-        if is_apart:
-            fitted.bring_stages([(models[number], rows)])
-        return _scores_of_split(grown, scoring, models[number], rows)
-
-    tasks = [partial(of_split, number) for number in range(len(models))]
-    scores = serial(tasks) if is_apart else run(tasks)
+    function = partial(_scores_of_side, scoring, grown.table.X if is_here else None)
+    sides = [(number, TEST, function) for number in range(len(models))]
+    columns, run = [None if scoring == "loss" else grown.table.y], threaded(estimator.n_jobs)
+    scores = list(of_sides(cells, grown.splits, sides, columns, is_here=is_here, run=run))
     name = "loss" if scoring == "loss" else str(getattr(scoring, "__name__", scoring))
     if scoring is None:
         name = "accuracy" if hasattr(final, "classes_") else "r2"
@@ -340,13 +339,15 @@ def _curve_of(estimator: Any, grown: FittedSplits, scoring: Any, shrinkage: floa
     )
 
 
-def _scores_of_split(grown: FittedSplits, scoring: Any, model: Any, rows: np.ndarray) -> np.ndarray:
+def _scores_of_side(
+    scoring: Any, X: Any, cells: Cells, number: int, rows: np.ndarray, labels: Any
+) -> np.ndarray:
     """Scores of rows by a model after each iteration, float64 (n_iterations,)."""
-    table, fitted = grown.table, grown.fitted
+    fitted, model = cells.fitted, cells.fitted.models[number]
     assert isinstance(fitted, FittedBoosts)
     y, start = fitted.y[rows].astype(np.float64), fitted.offset
     start = None if start is None else start[rows]
-    held = Held(table.X, rows, _safe_indexing(table.y, rows), y, None, start)
+    held = Held(X, rows, labels, y, None, start)
     score = scored(model, model._predictor(), held, scoring)
     if isinstance(score, ByLoss):
         blocks = fitted.blocks_of_stages(model, rows, serial)

@@ -328,12 +328,22 @@ class Cells:
             self.fitted.bring_leaves(dict(reversed(known)), keeps=False)
             self._brought |= {number for number, _ in known}
 
-    def let_go(self, number: int) -> None:
-        """Forget what is known of rows that a set was asked about, where codes are on workers."""
-        if not self.fitted.coded_rows.is_here:
-            for known in (self._walked, getattr(self, "_stages", {})):
-                known.pop(number, None)
-            self.fitted.let_go(number)
+    def walks(self, number: int) -> list[tuple[Sequence[Tree], float | None]]:
+        """What `values` reads: trees, and what sums of theirs begin with; None: leaves."""
+        if self.growth.is_whole:
+            return self.fitted.walks(number)
+        return [(trees_of(self.fitted.models[number]), None)]
+
+    def alone(self, number: int) -> tuple[Growth, FittedSets, PruningGrid | None]:
+        """What cells of one set are made of, without the table; raises the error of its fit."""
+        error = self.error(number)
+        if error is not None:
+            raise error
+        fitted = self.fitted.alone(number, any(start is None for _, start in self.walks(number)))
+        return self.growth, fitted, self._limits_of(number)
+
+    def _limits_of(self, number: int) -> PruningGrid | None:
+        return self.limits(number)
 
     def _walked_rows(self, number: int, rows: np.ndarray) -> _Walked:
         known = self._walked.setdefault(number, [])
@@ -377,6 +387,9 @@ class BoostedCells(Cells):
         self._has_shares = False
         self._stages: dict[int, list[_Stages]] = {}
         self._sides: dict[int, list[np.ndarray]] = {}  # rows that have not walked, by set
+
+    def _limits_of(self, number: int) -> PruningGrid | None:
+        return None  # they end by iterations
 
     def n_iterations(self, number: int) -> np.ndarray:
         """Iterations of every candidate, in a set; int64 (n_candidates,)."""

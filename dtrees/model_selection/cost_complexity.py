@@ -29,9 +29,12 @@ from dtrees.constraints import ARRAY, AXES, CV, PARAMS, ROWS, Nothing, RealIn, c
 from dtrees.core.model.nested_trees import sums_over_alphas
 from dtrees.core.model.pruning import WHOLE, PruningLimits, cost_complexity_path
 from dtrees.estimators.fitted_sets import model_of_trees, trees_of
+from dtrees.model_selection.candidates import Cells
 from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
+from dtrees.model_selection.folds import TEST
 from dtrees.model_selection.leaf_scores import errors_of_alphas, held_out_of
 from dtrees.model_selection.prepare import Arguments, prepare_shared
+from dtrees.model_selection.sides import of_sides
 from dtrees.parallel import threaded
 
 if TYPE_CHECKING:
@@ -214,22 +217,14 @@ def path_of(whole: Any, grown: FittedSplits, limits: PruningLimits = WHOLE) -> C
     steps = np.ldexp(alphas, -2 * power)
     of_folds = np.append(np.ldexp(np.sqrt(steps[:-1] * steps[1:]), 2 * power), np.inf)
     of_folds[0] = 0.0 if len(alphas) > 1 else np.inf
-    row_numbers = np.arange(len(fitted.y))
-    sides = [row_numbers[test] for _, test in splits]
-
-    def errors_of(number: int) -> tuple[np.ndarray, np.ndarray]:
-        held_out = held_out_of(fitted, number, sides[number])
-        tree, leaves = limits.cut_and_leaves(held_out.tree, held_out.leaves)
-        return errors_of_alphas(replace(held_out, tree=tree, leaves=leaves), of_folds, power)
-
-    run = threaded(whole.n_jobs)
-    some = [number for number, rows in enumerate(sides) if len(rows) > 0]
-    fitted.bring_leaves({number: sides[number] for number in some})
-    found = run([partial(errors_of, number) for number in some])
-    n_rows = sum(map(len, sides))
-    if n_rows == 0:
+    errors_of = partial(_errors_of_side, limits, of_folds, power)
+    sides = [(number, TEST, errors_of) for number in range(len(splits))]
+    of_splits = of_sides(grown.whole(), splits, sides, run=threaded(whole.n_jobs))
+    found = [each for each in of_splits if each is not None]
+    if not found:
         raise ValueError("No row is held out: every test side is empty.")
-    first, squares = (np.sum(sums, axis=0) for sums in zip(*found, strict=True))
+    of_rows, *sums = zip(*found, strict=True)
+    n_rows, first, squares = sum(of_rows), *(np.sum(each, axis=0) for each in sums)
     errors = first / n_rows
     standard_errors = np.sqrt(np.maximum(squares / n_rows - errors**2, 0) / n_rows)
     best = int(np.flatnonzero(errors == errors.min())[-1])
@@ -242,3 +237,19 @@ def path_of(whole: Any, grown: FittedSplits, limits: PruningLimits = WHOLE) -> C
     return CostComplexity(
         alphas, n_leaves, of_folds, errors, standard_errors, best, simple, whole, model
     )
+
+
+def _errors_of_side(
+    limits: PruningLimits,
+    alphas: np.ndarray,
+    power: int,
+    cells: Cells,
+    number: int,
+    rows: np.ndarray,
+) -> tuple[int, np.ndarray, np.ndarray] | None:
+    """Number of rows of a side, and their `errors_of_alphas`; None: there is none."""
+    if len(rows) == 0:
+        return None
+    held_out = held_out_of(cells.fitted, number, rows)
+    tree, leaves = limits.cut_and_leaves(held_out.tree, held_out.leaves)
+    return len(rows), *errors_of_alphas(replace(held_out, tree=tree, leaves=leaves), alphas, power)

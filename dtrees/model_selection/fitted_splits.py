@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -32,7 +32,6 @@ import sklearn.model_selection
 from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
 from sklearn.metrics import check_scoring, get_scorer
-from sklearn.utils import _safe_indexing
 
 from dtrees._warnings import warn
 from dtrees.coding.labels import is_missing
@@ -60,6 +59,7 @@ from dtrees.model_selection.prefitted_proxy import (
     scoring_of_proxies,
 )
 from dtrees.model_selection.prepare import SplitTable
+from dtrees.model_selection.sides import of_sides
 from dtrees.parallel import threaded
 from dtrees.typing import serial
 
@@ -120,27 +120,33 @@ def scores_of_splits(
 
     Returns float64 (n_scores, n_candidates, n_splits); None: scikit-learn should be asked.
     """
-    fitted = cells.fitted
-    numbers, place = RowNumbers(len(fitted.y), splits), ("train", "test").index(side)
+    fitted, place = cells.fitted, ("train", "test").index(side)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    rows_of = {number: numbers.rows(number, place) for number in range(len(splits))}
-
-    def of_split(number: int) -> np.ndarray | None:
-        rows = rows_of[number]
-        own = None if weight is None else exact_in_sums(weight[rows])
-        if len(rows) == 0 or (own is not None and (own <= 0).any()):  # not defined, some of them
-            return None
-        held_out = held_out_of(fitted, number, rows, own, keeps=side == "test")
-        return leaf_scores(scores, held_out, cells.limits(number))
-
-    fitted.bring_leaves(rows_of, keeps=side == "test")
     is_much = len(fitted.y) * len(cells.growth.places) >= MANY_SUMS
     run = threaded(fitted.models[0].n_jobs) if is_much else serial
+    function = partial(_leaf_scores_of_side, scores, side == "test")
+    sides = [(number, place, function) for number in range(len(splits))]
     with warnings.catch_warnings():  # of a matrix there are few rows for each class
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        of_splits = run([partial(of_split, number) for number in range(len(splits))])
+        of_splits = list(of_sides(cells, splits, sides, [weight], run=run))
     known = [found for found in of_splits if found is not None]
     return np.stack(known, axis=2) if len(known) == len(splits) else None
+
+
+def _leaf_scores_of_side(
+    scores: Sequence[LeafScore],
+    keeps: bool,
+    cells: Cells,
+    number: int,
+    rows: np.ndarray,
+    weight: np.ndarray | None,
+) -> np.ndarray | None:
+    """Scores of a side of a split, float64 (n_scores, n_candidates); `keeps` as `held_out_of`."""
+    own = None if weight is None else exact_in_sums(weight)
+    if len(rows) == 0 or (own is not None and (own <= 0).any()):  # not defined, some of them
+        return None
+    held_out = held_out_of(cells.fitted, number, rows, own, keeps)
+    return leaf_scores(scores, held_out, cells.limits(number))
 
 
 def scores_by_predictions(
@@ -153,42 +159,48 @@ def scores_by_predictions(
 ) -> ModelScores | None:
     """What scorers say of predictions, as scikit-learn's loop does, one split after the other.
 
-    Models that are the same trees are scored once. No training side is made for its rows' numbers,
-    and what is known of a split is let go of. None: a scorer looks at more than predictions, or a
-    fit or a score fails, and scikit-learn's loop says what that is worth.
+    Models that are the same trees are scored once. No training side is made for its rows' numbers.
+    None: a scorer looks at more than predictions, or a fit or a score fails, and scikit-learn's
+    loop says what that is worth.
     """
     if not asks_for_predictions(scoring):
         return None
-    numbers, n_splits = RowNumbers(len(y), splits), len(splits)
+    n_splits, asked = len(splits), scoring_of_proxies(scoring, X, cells.classes)
     distinct, place = _distinct(cells, n_splits, scoring)
     found: dict[tuple[str, str], np.ndarray] = {}
-    start, asked = perf_counter(), scoring_of_proxies(scoring, X, cells.classes)
-    sides, is_single = (TEST, TRAIN) if return_train_score else (TEST,), True
+    start, is_single = perf_counter(), True
+    sides = [
+        (number, side, partial(_scores_of_side, asked, dict.fromkeys(distinct[:, number].tolist())))
+        for number in range(n_splits)
+        for side in ((TEST, TRAIN) if return_train_score else (TEST,))
+    ]
     try:
-        is_apart = cells.fitted.has_kept
-        if not is_apart:
-            cells.bring(list(numbers.sides(return_train_score)))
-        for number in range(n_splits):
-            for side in sides:
-                rows = numbers.rows(number, side)
-                if is_apart:
-                    cells.bring([(number, rows)])
-                y_side = _safe_indexing(y, rows)
-                for candidate in dict.fromkeys(distinct[:, number].tolist()):
-                    proxy = PrefittedProxy(cells, numbers, cells.growth.estimator, candidate)
-                    score_of = check_scoring(proxy, asked)
-                    scores = score_of(proxy.of_split(number), rows[:, None], y_side)
-                    is_single = not isinstance(scores, dict)
-                    same = distinct[:, number] == candidate
-                    for name, score in ({"score": scores} if is_single else scores).items():
-                        key = ("test" if side == TEST else "train"), name
-                        found.setdefault(key, np.empty(distinct.shape))[same, number] = score
-            cells.let_go(number)
+        if cells.fitted.coded_rows.is_here:
+            cells.bring(list(RowNumbers(len(y), splits).sides(return_train_score)))
+        said = of_sides(cells, splits, sides, [y], with_targets=False)
+        for (number, side, _), of_candidates in zip(sides, said, strict=True):
+            for candidate, scores in of_candidates.items():
+                is_single = not isinstance(scores, dict)
+                same = distinct[:, number] == candidate
+                for name, score in ({"score": scores} if is_single else scores).items():
+                    key = ("test" if side == TEST else "train"), name
+                    found.setdefault(key, np.empty(distinct.shape))[same, number] = score
     except Exception:
         return None
     scores = {key: own[place, np.arange(n_splits)] for key, own in found.items()}
     seconds = (perf_counter() - start) / place.size
     return ModelScores(scores, np.full(len(place), seconds), is_single)
+
+
+def _scores_of_side(
+    scoring: Any, candidates: Iterable[int], cells: Cells, number: int, rows: np.ndarray, y: Any
+) -> dict[int, Any]:
+    """What scorers say of a side of a split, of the models of some candidates."""
+    found, nothing = {}, RowNumbers(0, ())  # a proxy is told which model it is
+    for candidate in candidates:
+        proxy = PrefittedProxy(cells, nothing, cells.growth.estimator, candidate)
+        found[candidate] = check_scoring(proxy, scoring)(proxy.of_split(number), rows[:, None], y)
+    return found
 
 
 def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[np.ndarray, np.ndarray]:

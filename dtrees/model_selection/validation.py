@@ -59,7 +59,7 @@ from dtrees.model_selection.fitted_splits import (
     scores_by_predictions,
     warn_of_undefined,
 )
-from dtrees.model_selection.folds import TRAIN, FoldSplits, Split
+from dtrees.model_selection.folds import TEST, TRAIN, FoldSplits, Split
 from dtrees.model_selection.intervals import (
     CrossValidation,
     intervals_by_sklearn,
@@ -87,6 +87,7 @@ from dtrees.model_selection.search import (
     scoring_of_search,
     unsupported_model,
 )
+from dtrees.model_selection.sides import of_sides
 from dtrees.parallel import PartitionedTable, is_free, tables_kept
 
 LEAST_FITS = 1.9  # of all rows, that the training sides are worth together
@@ -462,26 +463,30 @@ def _predicted_here(models: Cells, prepared: Arguments, method: str) -> np.ndarr
     """Predictions without scikit-learn's loop; None: it says what is wrong with fits or sides."""
     splits, n_rows = prepared.cv, len(prepared.y)
     numbers, found, n_told = RowNumbers(n_rows, splits), None, 0
+    classes = None if method == "predict" else models.classes
     if not isinstance(splits, FoldSplits) or np.ndim(prepared.y) != 1:
         return None
-    is_apart, classes = models.fitted.has_kept, None if method == "predict" else models.classes
-    if not is_apart:
-        models.bring(list(numbers.sides()))
     for number in range(len(splits)):
-        if classes is not None:
-            train = models.fitted.y[splits.has(number, TRAIN)]
-            if len(np.unique(train)) < len(classes):
-                return None
-        rows = numbers.rows(number)
-        if is_apart:
-            models.bring([(number, rows)])
-        proxy = PrefittedProxy(models, numbers, prepared.estimator).of_split(number)
-        own = getattr(proxy, method)(rows[:, None])
+        train = () if classes is None else models.fitted.y[splits.has(number, TRAIN)]
+        if classes is not None and len(np.unique(train)) < len(classes):
+            return None
+    if models.fitted.coded_rows.is_here:
+        models.bring(list(numbers.sides()))
+    sides = [(number, TEST, partial(_predicted, method)) for number in range(len(splits))]
+    of_splits = of_sides(models, splits, sides, with_targets=False)
+    for number, own in enumerate(of_splits):
         found = np.empty((n_rows, *own.shape[1:]), own.dtype) if found is None else found
+        rows = numbers.rows(number)
         found[rows] = own
         n_told += len(rows)
-        models.let_go(number)
     return found if n_told == n_rows else None
+
+
+def _predicted(method: str, cells: Cells, number: int, rows: np.ndarray) -> np.ndarray:
+    """What the model of a split predicts for some rows."""
+    proxy = PrefittedProxy(cells, RowNumbers(0, ()), cells.growth.estimator).of_split(number)
+    found: np.ndarray = getattr(proxy, method)(rows[:, None])
+    return found
 
 
 @checked(sklearn.model_selection.cross_val_score, cv=(*CV, Nothing()))

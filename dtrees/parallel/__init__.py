@@ -16,9 +16,16 @@ from dtrees.parallel.clusters import (
     write_csv,
     write_parquet,
 )
-from dtrees.parallel.coded_partitions import CodedPartitions, are_kept, learn_rows, tables_kept
+from dtrees.parallel.coded_partitions import CodedPartitions, learn_rows, tables_kept
 from dtrees.parallel.dask_predict import Answer, Model, map_parts, map_rows
-from dtrees.parallel.distributed_apply import PartitionedRows
+from dtrees.parallel.distributed_apply import (
+    AnsweredRows,
+    PartitionedRows,
+    RequestedRows,
+    RowsOfFold,
+    Side,
+    Walk,
+)
 from dtrees.parallel.encoding import check_table, encode_partitions
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -40,6 +47,7 @@ from dtrees.parallel.threads import LocalRunner, threaded
 __all__ = [
     "REGIMES",
     "Answer",
+    "AnsweredRows",
     "Checkpoint",
     "Choice",
     "CodedPartitions",
@@ -50,13 +58,16 @@ __all__ = [
     "Model",
     "PartitionedRows",
     "PartitionedTable",
+    "RequestedRows",
     "RowColumns",
+    "RowsOfFold",
     "SavedTrees",
+    "Side",
     "SpreadModel",
+    "Walk",
     "admitted",
     "admitted_where_they_are",
     "are_alike",
-    "are_kept",
     "boost_apart",
     "boost_partitioned",
     "check_lengths",

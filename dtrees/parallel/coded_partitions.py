@@ -255,12 +255,6 @@ def kept_table(coded: Any, client: Client | None = None) -> Iterator[KeptTable]:
     yield table
 
 
-def are_kept(coded: Any) -> bool:
-    """Whether growths of the scope have brought blocks that are still there."""
-    tables = (_scope.get() or {}).values()
-    return any(each.coded is coded and each.blocks and not each.is_lost for each in tables)
-
-
 def blocks_at_hand(coded: Any, client: Client | None) -> list[tuple[Any, int]]:
     """Blocks that growths of the scope have brought, and how many rows each has; or none."""
     table = (_scope.get() or {}).get((id(coded), id(client)))

@@ -17,21 +17,31 @@ All models are answered in one pass over them::
 Values of a forest are added up on the workers, in the order of the trees: the bits of a prediction.
 What is large goes in *loads*: some trees at a time, so that neither messages nor what workers hold
 grows with the forest. Sums that are not complete wait on the workers for the next trees.
+
+Who scores the rows of a side of a split need not see them. One worker gets the answers of the side,
+with what else belongs to its rows, and says what a function makes of them (`on_sides`)::
+
+    codes, y, fold of each partition ──▶ answers, y of the side ──┐
+                                         ...                      ├─▶ one worker ──▶ a score
+                                         answers, y of the side ──┘
 """
 
 from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
+import cloudpickle
 import dask
 import numpy as np
 
+from dtrees._forks import LockOfObject
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import Asked, CodedRows, LeafLookup
@@ -40,6 +50,7 @@ from dtrees.parallel.coded_partitions import CodedPartitions, blocks_at_hand
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.replicated import pack, unpack
+from dtrees.parallel.row_columns import RowColumns
 from dtrees.parallel.tasks import identity
 from dtrees.typing import Runner, serial
 
@@ -57,16 +68,15 @@ class TreeRange:
     last: int
 
 
-def loads(asked: Sequence[Asked], with_values: bool) -> Iterator[list[TreeRange]]:
+def loads(walks: Sequence[Walk]) -> Iterator[list[TreeRange]]:
     """Trees that are on the way together."""
     load: list[TreeRange] = []
     n_bytes = n_answers = 0
-    for number, (trees, rows) in enumerate(asked):
-        first = 0
+    for number, walk in enumerate(walks):
+        first, trees = 0, walk.trees
         for place, tree in enumerate(trees):
             size = NODE_BYTES * tree.node_count
-            width = 8 * tree.n_values if with_values else narrow_type(tree).itemsize
-            answer = len(rows) * (0 if with_values and place > first else width)
+            answer = walk.rows.n_rows * walk.width(tree, place == first)
             is_full = n_bytes + size > LOAD_BYTES or n_answers + answer > ANSWER_BYTES
             if is_full and (load or place > first):
                 if place > first:
@@ -91,9 +101,9 @@ class RequestedRows:
 
     def __init__(self, rows: np.ndarray) -> None:
         rows = np.asarray(rows, dtype=np.int64)
-        self._order = None
+        self.order, self.n_rows = None, len(rows)
         if len(rows) > 1 and (rows[1:] <= rows[:-1]).any():
-            rows, self._order = np.unique(rows, return_inverse=True)
+            rows, self.order = np.unique(rows, return_inverse=True)
         self._rows = rows
 
     def of_part(self, first: int, length: int) -> np.ndarray:
@@ -101,9 +111,39 @@ class RequestedRows:
         start, end = np.searchsorted(self._rows, (first, first + length))
         return named(self._rows[start:end] - first, length)
 
-    def in_order(self, answers: np.ndarray) -> np.ndarray:
-        """Answers of ascending rows, as they were asked for."""
-        return answers if self._order is None else answers[self._order]
+
+@dataclass(frozen=True)
+class RowsOfFold:
+    """The rows of a fold, or all others (`is_in`), which are found where the rows are."""
+
+    number: int
+    is_in: bool
+    n_rows: int  # about
+    order = None  # ascending
+
+    def of_part(self, first: int, length: int) -> RowsOfFold:
+        """What finds the rows of a partition."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Rows that walk down trees."""
+
+    trees: Sequence[Tree]
+    rows: RequestedRows | RowsOfFold
+    start: float | None = None  # what sums of values begin with; None: leaves are asked for
+
+    def width(self, tree: Tree, is_first: bool) -> int:
+        """Bytes of the answer of a row for one more tree."""
+        if self.start is None:
+            return narrow_type(tree).itemsize
+        return 8 * tree.n_values if is_first else 0
+
+
+def in_order(answers: np.ndarray, order: np.ndarray | None) -> np.ndarray:
+    """Answers of ascending rows, as they were asked for."""
+    return answers if order is None else answers[order]
 
 
 def named(rows: np.ndarray, length: int) -> np.ndarray:
@@ -118,8 +158,10 @@ def named(rows: np.ndarray, length: int) -> np.ndarray:
     return np.packbits(is_asked)
 
 
-def numbers_of(sent: np.ndarray, length: int) -> np.ndarray:
-    """The rows that `named` has named, int64 (n,)."""
+def numbers_of(sent: Any, length: int, fold: np.ndarray | None = None) -> np.ndarray:
+    """The rows of a partition that `RequestedRows` or `RowsOfFold` have named, int64 (n,)."""
+    if isinstance(sent, RowsOfFold):
+        return np.flatnonzero((fold == sent.number) == sent.is_in)
     if sent.dtype == np.uint32:
         return sent.astype(np.int64)
     return np.flatnonzero(np.unpackbits(sent, count=length))
@@ -127,8 +169,10 @@ def numbers_of(sent: np.ndarray, length: int) -> np.ndarray:
 
 BLOCK_BYTES = 32 * 2**20  # of codes that a task walks, at most, where partitions are not larger
 MOST_TASKS = 64  # or so, where partitions are many and small
-PIECE_BYTES = 4 * 2**20  # of trees in a graph
-ROWS_BYTES = 4 * 2**20  # of rows that a graph names
+PIECE_BYTES = 4 * 2**20  # of trees in a graph, one behind the other
+GRAPH_BYTES = 4 * 2**20  # or so, of a graph: of rows that it names, and the like
+MOST_GROUPS = 16  # or so, of sides that are small
+GROUP_BYTES = 64 * 2**20  # of answers of sides that are joined by one task
 
 
 class PartitionedRows(LeafLookup):
@@ -180,6 +224,10 @@ class PartitionedRows(LeafLookup):
             self.bring([(trees, rows)])
         return super().means(trees, rows)
 
+    def on_sides(self, sides: Sequence[Side], fold: Any, columns: Mapping[str, Any]) -> list[Any]:
+        """What is said of sides where they are, as the function `on_sides`."""
+        return on_sides(self.parts, sides, fold, columns, self._stats)
+
     def _keep(self, what: str, asked: Asked, answer: Any) -> None:
         self._at_hand.setdefault((what, id(asked[0][0])), []).append((asked, answer))
 
@@ -211,38 +259,126 @@ def walk_parts(
     sums start from, the sum over all trees alone, float64 (n, n_values). Raises ClusterError where
     a Dask cluster is in force and cannot be used, or loses results too often.
     """
-    with_values = starts is not None
-    sides = [RequestedRows(rows) for _, rows in asked]
-    per_row = max(1, parts.n_bytes // max(1, parts.n_rows))
-    n_rows = max(1, min(BLOCK_BYTES // per_row, -(-parts.n_rows // MOST_TASKS)))
-    if not any(trees for trees, _ in asked):
+    own = [None] * len(asked) if starts is None else starts
+    walks = [
+        Walk(trees, RequestedRows(rows), s) for (trees, rows), s in zip(asked, own, strict=True)
+    ]
+    if not any(walk.trees for walk in walks):
         return [[] for _ in asked]
 
     def work(executor: Executor) -> list[list[np.ndarray]]:
-        pass_ = _PassOverCodes(parts, n_rows, executor, starts)
-        found: list[list[np.ndarray]] = [[] for _ in asked]
-        for load in loads(asked, with_values):
-            for item, answers in zip(load, pass_.walk(load, asked, sides), strict=True):
-                before = [] if with_values else found[item.number]  # or the sum so far
-                found[item.number] = before + answers
+        pass_ = _PassOverCodes(parts, executor)
+        found: list[list[np.ndarray]] = [[] for _ in walks]
+        for load in loads(walks):
+            told = executor.fetch(pass_.hold(pass_.walk(load, walks)))
+            join_load(found, load, [answers for answers, _ in told], [w.start for w in walks])
         return found
 
     found = run_with_retries(parts.collections, work, stats)
-    return [[side.in_order(each) for each in of] for side, of in zip(sides, found, strict=True)]
+    return [
+        [in_order(each, walk.rows.order) for each in of]
+        for walk, of in zip(walks, found, strict=True)
+    ]
+
+
+class AnsweredRows(LeafLookup):
+    """Rows 0, 1, 2, ... of which answers are at hand, as `walk_parts` has them, for some trees."""
+
+    is_here = False
+
+    def __init__(
+        self, walked: Sequence[Sequence[Tree]], answers: Sequence[Sequence[np.ndarray]]
+    ) -> None:
+        self._walked = walked  # whose numbers stand for them
+        self._answers = {
+            id(tree): answer
+            for trees, own in zip(walked, answers, strict=True)
+            for tree, answer in zip(trees, own, strict=False)  # a sum goes by its first tree
+        }
+        self.n_rows = len(answers[0][0])
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of the rows, which are all of these."""
+        return self._answers[id(tree)].astype(np.intp)
+
+    def sums(
+        self, trees: Sequence[Tree], rows: np.ndarray, run: Runner, start: float = 0.0
+    ) -> np.ndarray:
+        """Values of the leaves, added up."""
+        return self._answers[id(trees[0])]
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Rows of a side of a split, which walk, and a function of them.
+
+    The function gets answers by walk, as `walk_parts` has them, and columns.
+    """
+
+    walks: Sequence[Walk]  # of the same rows; one at least
+    function: Callable[[list[list[np.ndarray]], list[Any]], Any]
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the answers."""
+        return sum(
+            walk.rows.n_rows * walk.width(tree, place == 0)
+            for walk in self.walks
+            for place, tree in enumerate(walk.trees)
+        )
+
+
+def on_sides(
+    parts: CodedPartitions,
+    sides: Sequence[Side],
+    fold: Any,
+    columns: Mapping[str, Any],
+    stats: FitStatistics | None = None,
+) -> list[Any]:
+    """What functions say of sides, each on one worker for it; in one pass over the codes.
+
+    `columns` have a value for each row of the table, or are None: whatever `RowColumns` takes. So
+    is `fold`, where rows are those of folds. Functions get the columns, of the rows of their side.
+    What they say is small; their warnings are issued here. Raises what they raise, and ClusterError
+    as `walk_parts`.
+    """
+
+    def work(executor: Executor) -> list[Any]:
+        pass_ = _PassOverCodes(parts, executor)
+        pass_.hold_columns({"fold": fold, **columns}, stats)
+        for group in groups_of(sides):
+            pass_.join(group)
+        return pass_.said()
+
+    found, registry = [], dict[Any, Any]()
+    for said, heard in run_with_retries(parts.collections, work, stats):
+        found.append(said)
+        for message, category, filename, line in heard:
+            warnings.warn_explicit(message, category, filename, line, registry=registry)
+    return found
+
+
+def groups_of(sides: Sequence[Side]) -> list[list[Side]]:
+    """Sides whose answers are joined by one task, one after the other."""
+    groups: list[list[Side]] = []
+    most, n_bytes = -(-len(sides) // MOST_GROUPS), 0
+    for side in sides:
+        n_bytes += side.n_bytes
+        if not groups or len(groups[-1]) == most or n_bytes > GROUP_BYTES:
+            groups.append([])
+            n_bytes = side.n_bytes
+        groups[-1].append(side)
+    return groups
 
 
 class _PassOverCodes:
     """Codes that are made once, and walked load by load."""
 
-    def __init__(
-        self,
-        parts: CodedPartitions,
-        n_rows: int,
-        executor: Executor,
-        starts: Sequence[float] | None,
-    ) -> None:
-        self._executor, self._starts = executor, starts
+    def __init__(self, parts: CodedPartitions, executor: Executor) -> None:
+        self._executor, self.n_rows = executor, parts.n_rows
         self._name, self._numbers = uuid4().hex, itertools.count()
+        per_row = max(1, parts.n_bytes // max(1, parts.n_rows))
+        n_rows = max(1, min(BLOCK_BYTES // per_row, -(-parts.n_rows // MOST_TASKS)))
         blocks: list[tuple[Any, int]] = blocks_at_hand(parts, getattr(executor, "client", None))
         groups = blocks or parts.groups(n_rows)
         ends = np.cumsum([length for _, length in groups]).tolist()
@@ -254,72 +390,116 @@ class _PassOverCodes:
             [hold(codes, dask_key_name=self._key("held-codes")) for codes, _ in groups]
         )
         self._before: list[Any] = [None] * len(groups)
+        self._columns: list[Any] = [None] * len(groups)
+        self._joins: list[Any] = []  # of sides that walk with them
+        self._joined: list[Any] = []
+        self._n_bytes = self._n_answers = 0  # of a graph that is not sent yet
+
+    def parts(self) -> list[tuple[Any, int, int]]:
+        """Codes of each part, the number of its first row, and of its rows."""
+        return [(codes, *own) for codes, own in zip(self._codes, self._parts, strict=True)]
+
+    def hold_columns(self, columns: Mapping[str, Any], stats: FitStatistics | None) -> None:
+        """Have what belongs to the rows where the parts are asked for it."""
+        stats, cut_alike = FitStatistics() if stats is None else stats, cast(Any, self)
+        own = RowColumns.of(cut_alike, columns, stats).each(_as_arrays, "columns-of-part")
+        n_bytes = sum(each.nbytes for each in columns.values() if isinstance(each, np.ndarray))
+        step = max(1, GRAPH_BYTES * len(own) // max(1, n_bytes))
+        some = [own[first : first + step] for first in range(0, len(own), step)]
+        self._columns = [each for tasks in some for each in self._executor.hold(tasks)]
 
     def walk(
-        self,
-        load: Sequence[TreeRange],
-        asked: Sequence[Asked],
-        sides: Sequence[RequestedRows],
-    ) -> list[list[np.ndarray]]:
-        """Answers to a load, with those of all partitions one behind the other."""
-        trees = [asked[item.number][0][item.first : item.last] for item in load]
-        held = self._sent([tree for some in trees for tree in some])
-        places = range(len(self._parts))
-        sent: list[tuple[int, list[np.ndarray]]] = []
-        found: list[list[list[np.ndarray]]] = []
-        n_bytes = 0
-        for place in places:
-            rows = [sides[item.number].of_part(*self._parts[place]) for item in load]
-            sent.append((place, rows))
-            n_bytes += sum(each.nbytes for each in rows)
-            if n_bytes > ROWS_BYTES or place == places[-1]:
-                found += self._walk(load, sent, held)
-                sent, n_bytes = [], 0
-        of_items = [zip(*of_parts, strict=True) for of_parts in zip(*found, strict=True)]
-        return [[np.concatenate(each) for each in of_parts] for of_parts in of_items]
+        self, load: Sequence[TreeRange], walks: Sequence[Walk], firsts: Sequence[int] = ()
+    ) -> list[Any]:
+        """Tasks that answer to a load, one for each part.
 
-    def _sent(self, trees: Sequence[Tree]) -> list[Any]:
-        """Trees as bytes on the workers, in pieces that a graph may have."""
-        whole = pickle.dumps(pack(trees), protocol=5)
-        pieces = [whole[i : i + PIECE_BYTES] for i in range(0, len(whole), PIECE_BYTES)]
-        held = []
-        for piece in pieces:
-            key = self._key("trees-to-walk")
-            held += self._executor.hold([dask.delayed(piece, name=key, traverse=False)])
-        return held
-
-    def _walk(
-        self,
-        load: Sequence[TreeRange],
-        sent: Sequence[tuple[int, list[np.ndarray]]],
-        trees: Sequence[Any],
-    ) -> list[list[list[np.ndarray]]]:
-        """Answers of some partitions, each of which has one for each item."""
-        executor, starts = self._executor, self._starts
-        own = None if starts is None else [starts[item.number] for item in load]
+        `firsts` are places of the load, of whose rows the columns come along.
+        """
+        trees = [walks[item.number].trees[item.first : item.last] for item in load]
+        sent = self._sent(pickle.dumps(pack([tree for some in trees for tree in some]), protocol=5))
+        goes_on = load[0].first > 0 and walks[load[0].number].start is not None
+        starts = [walks[item.number].start for item in load]
         n_trees = [item.last - item.first for item in load]
         walk = dask.delayed(walk_codes_of_part, pure=False)
         tasks = []
-        for place, rows in sent:
-            before = None
-            if starts is not None and load[0].first > 0:
-                before = executor.as_argument(self._before[place])
-            named = dask.delayed(rows, name=self._key("rows-of-part"), traverse=False)
+        for place, part in enumerate(self._parts):
+            rows = [walks[item.number].rows.of_part(*part) for item in load]
+            self._n_bytes += sum(getattr(each, "nbytes", 0) for each in rows)
             tasks.append(
                 walk(
-                    executor.as_argument(self._codes[place]),
-                    named,
-                    [executor.as_argument(piece) for piece in trees],
+                    self._executor.as_argument(self._codes[place]),
+                    dask.delayed(rows, name=self._key("rows-of-part"), traverse=False),
+                    sent,
                     n_trees,
-                    own,
-                    before,
+                    starts,
+                    self._before[place] if goes_on else None,
+                    self._executor.as_argument(self._columns[place]),
+                    firsts,
                     dask_key_name=self._key("walk-rows"),
                 )
             )
-        held = executor.hold(tasks)
-        for (place, _), answer in zip(sent, held, strict=True):
-            self._before[place] = answer
-        return executor.fetch(held)
+        return tasks
+
+    def hold(self, tasks: Sequence[Any]) -> list[Any]:
+        """Results of a load, where they are, some parts after the other if these are many."""
+        step = max(1, GRAPH_BYTES * len(tasks) // max(1, self._n_bytes))
+        self._n_bytes, found = 0, []
+        for first in range(0, len(tasks), step):
+            found += self._executor.hold(tasks[first : first + step])
+        self._before = [self._executor.as_argument(each) for each in found]
+        return found
+
+    def join(self, sides: Sequence[Side]) -> None:
+        """Let the rows of sides walk, and join what they say; at the latest when that is asked."""
+        walks = [walk for side in sides for walk in side.walks]
+        begins = set(np.cumsum([0, *(len(side.walks) for side in sides)]).tolist())
+        functions = self._sent(cloudpickle.dumps([side.function for side in sides]))
+        told: list[Any] = []
+        own = list(loads(walks))
+        for load in own:
+            are_first = [item.first == 0 and item.number in begins for item in load]
+            self._before = self.walk(load, walks, np.flatnonzero(are_first).tolist())
+            if len(own) > 1 or self._n_bytes > GRAPH_BYTES:
+                self.hold(self._before)
+            told += self._before
+        join = dask.delayed(join_sides, pure=False)
+        self._joins.append(
+            join(
+                functions,
+                [len(side.walks) for side in sides],
+                [walk.start for walk in walks],
+                [side.walks[0].rows.order for side in sides],
+                own,
+                told,
+                dask_key_name=self._key("join-sides"),
+            )
+        )
+        self._n_answers += sum(side.n_bytes for side in sides)
+        if self._n_bytes > GRAPH_BYTES or self._n_answers > ANSWER_BYTES:
+            self._join()
+
+    def said(self) -> list[Any]:
+        """What is said of all sides that have walked."""
+        self._join()
+        return [one for of_group in self._executor.fetch(self._joined) for one in of_group]
+
+    def _join(self) -> None:
+        """Have what is said of the sides that have walked."""
+        joins, self._joins = self._joins, []
+        self._n_bytes = self._n_answers = 0
+        self._joined += self._executor.hold(joins)
+
+    def _sent(self, whole: bytes) -> list[Any]:
+        """Bytes as arguments of tasks, in pieces that a graph may have; several are there first."""
+        pieces = [whole[i : i + PIECE_BYTES] for i in range(0, len(whole), PIECE_BYTES)]
+        sent = [
+            dask.delayed(piece, name=self._key("sent-to-walk"), traverse=False) for piece in pieces
+        ]
+        if len(sent) == 1:
+            self._n_bytes += len(whole)
+            return sent
+        held = [each for one in sent for each in self._executor.hold([one])]
+        return [self._executor.as_argument(each) for each in held]
 
     def _key(self, name: str) -> tuple[str, int]:
         """A new key, of few groups."""
@@ -328,28 +508,35 @@ class _PassOverCodes:
 
 def walk_codes_of_part(
     codes: StoredCodes | Sequence[CodedMatrix],
-    named: Sequence[np.ndarray],
+    named: Sequence[Any],
     pieces: Sequence[bytes],
     n_trees: Sequence[int],
-    starts: Sequence[float] | None,
-    before: Sequence[list[np.ndarray]] | None,
-) -> list[list[np.ndarray]]:
+    starts: Sequence[float | None],
+    before: tuple[list[list[np.ndarray]], Any] | None,
+    columns: Sequence[np.ndarray | None] | None,
+    firsts: Sequence[int],
+) -> tuple[list[list[np.ndarray]], list[list[Any]]]:
     """What a task does: rows of a partition go down the trees of some models.
 
     `codes` and `named` are those of the partition, the latter for each model. `pieces` joined are
-    the pickle of all packed trees, `n_trees` of each model. `starts` is what sums begin with; None:
-    leaves are asked for. `before` is what the task before has returned: its last sum is that of the
-    first model's trees before these. Returns for each model a list of leaves, by tree, or of the
-    sum of its values, float64 (n, n_values).
+    the pickle of all packed trees, `n_trees` of each model. `starts` are what sums begin with, or
+    None: leaves are asked for. `before` is what the task before has returned: its last sum is that
+    of the first model's trees before these.
+
+    Returns for each model a list of leaves, by tree, or of the sum of its values, float64 (n,
+    n_values); and for those at `firsts` the `columns` of their rows, but for the first column,
+    which is the fold of each row.
     """
     codes = [codes.coded] if isinstance(codes, StoredCodes) else codes
+    fold, *others = columns or [None]
     walked = [CodedRows(aligned(each)) for each in codes]
     ends = np.cumsum([each.n_rows for each in codes])
     trees = iter(unpack(pickle.loads(b"".join(pieces))))
     answers: list[list[np.ndarray]] = []
-    for number, (rows, n) in enumerate(zip(named, n_trees, strict=True)):
+    of_rows: list[list[Any]] = []
+    for number, (rows, n, start) in enumerate(zip(named, n_trees, starts, strict=True)):
         some = list(itertools.islice(trees, n))
-        asked = numbers_of(rows, int(ends[-1]))
+        asked = numbers_of(rows, int(ends[-1]), fold)
         bounds = [0, *np.searchsorted(asked, ends).tolist()]
         of_codes = [
             (coded, asked[begin:end] - first, slice(begin, end))
@@ -357,10 +544,12 @@ def walk_codes_of_part(
                 walked, [0, *ends[:-1]], itertools.pairwise(bounds), strict=True
             )
         ]
-        if starts is not None:
-            total = np.full((len(asked), some[0].n_values), starts[number])
+        if number in firsts:
+            of_rows.append([None if each is None else each[asked] for each in others])
+        if start is not None:
+            total = np.full((len(asked), some[0].n_values), start)
             if number == 0 and before is not None:
-                total[:] = before[-1][0]
+                total[:] = before[0][-1][0]
             for coded, local, place in of_codes:
                 coded.add_values(some, local, total[place], serial)
             answers.append([total])
@@ -373,7 +562,65 @@ def walk_codes_of_part(
                     for tree in some
                 ]
             )
-    return answers
+    return answers, of_rows
+
+
+def join_load(
+    found: list[list[np.ndarray]],
+    load: Sequence[TreeRange],
+    told: Sequence[list[list[np.ndarray]]],
+    starts: Sequence[float | None],
+) -> None:
+    """Add what all parts have told of a load to what is known of each walk; sums take its place."""
+    for item, *own in zip(load, *told, strict=True):
+        whole = [np.concatenate(each) for each in zip(*own, strict=True)]
+        before = found[item.number] if starts[item.number] is None else []
+        found[item.number] = before + whole
+
+
+ONE_AT_A_TIME = LockOfObject()  # warnings are recorded for a process
+
+
+def join_sides(
+    functions: Sequence[bytes],
+    n_walks: Sequence[int],
+    starts: Sequence[float | None],
+    orders: Sequence[np.ndarray | None],
+    loads_of: Sequence[Sequence[TreeRange]],
+    told: Sequence[tuple[list[list[np.ndarray]], list[list[Any]]]],
+) -> list[tuple[Any, list[Any]]]:
+    """What a task does: sides of splits are put together from their parts, and asked.
+
+    `functions` joined are the pickle of one for each side, `told` is what the parts say of the
+    first load, of the second, and so on. Returns what each function says, with its warnings.
+    """
+    answers: list[list[np.ndarray]] = [[] for _ in starts]
+    columns: list[tuple[list[Any], ...]] = []  # of each side, by part
+    n_parts = len(told) // len(loads_of)
+    for number, load in enumerate(loads_of):
+        of_parts = told[number * n_parts : (number + 1) * n_parts]
+        join_load(answers, load, [own for own, _ in of_parts], starts)
+        columns += zip(*(of_rows for _, of_rows in of_parts), strict=True)
+    walks, found = iter(answers), []
+    with ONE_AT_A_TIME.of_process():
+        for function, n, order, own in zip(
+            pickle.loads(b"".join(functions)), n_walks, orders, columns, strict=True
+        ):
+            mine = [[in_order(each, order) for each in of] for of in itertools.islice(walks, n)]
+            of_rows = [
+                None if each[0] is None else in_order(np.concatenate(each), order)
+                for each in zip(*own, strict=True)
+            ]
+            with warnings.catch_warnings(record=True, action="always") as heard:
+                said = function(mine, of_rows)
+            told_of = [(each.message, each.category, each.filename, each.lineno) for each in heard]
+            found.append((said, told_of))
+    return found
+
+
+def _as_arrays(*columns: Any) -> list[np.ndarray | None]:
+    """Columns of a part, whose first row has a number."""
+    return [None if each is None else np.asarray(each) for each in columns[:-1]]
 
 
 def aligned(coded: CodedMatrix) -> CodedMatrix:
