@@ -40,6 +40,8 @@ from dtrees.parallel import threaded
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+BITS_OF_SPREAD = 51  # in the integers of a target
+
 
 @dataclass(frozen=True, eq=False)
 class CostComplexity:
@@ -213,7 +215,7 @@ def path_of(whole: Any, grown: FittedSplits, limits: PruningLimits = WHOLE) -> C
     alphas = np.unique(cost_complexity_path(final)[0])
     alphas = alphas[alphas >= 0]
     # errors and alphas are compared in units of the target's spread, where nothing overflows
-    power = int(np.frexp(np.ptp(fitted.y))[1]) if final.is_regression else 0
+    power = BITS_OF_SPREAD - fitted.target.y_exponent if final.is_regression else 0
     steps = np.ldexp(alphas, -2 * power)
     of_folds = np.append(np.ldexp(np.sqrt(steps[:-1] * steps[1:]), 2 * power), np.inf)
     of_folds[0] = 0.0 if len(alphas) > 1 else np.inf

@@ -100,8 +100,8 @@ def _on_rows(
 ) -> Any:
     """What a function says of the rows of a side, where they are; `answers` are by walk."""
     y, offset, *others = columns
-    cells = cells_of(growth, fitted, limits)
-    walked = AnsweredRows([trees for trees, _ in cells.walks(0)], answers)
     own = {"offset": offset} if isinstance(fitted, FittedBoosts) else {}
-    cells.fitted = replace(fitted, coded_rows=walked, y=y, **own)
+    cells = cells_of(growth, replace(fitted, y=y, **own), limits)
+    walked = AnsweredRows([trees for trees, _ in cells.walks(0)], answers)
+    cells.fitted = replace(cells.fitted, coded_rows=walked)
     return function(cells, 0, np.arange(walked.n_rows), *others)
