@@ -27,7 +27,7 @@ IN_PROCESSES := -n 3 --dist worksteal
 # result.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-oldest test-long chaos golden lint format bench docs compare paths debug-test dist-test \
+.PHONY: help demo test test-peers test-oldest test-long chaos golden lint format bench docs compare paths debug-test dist-test \
 	build clean sanitize sanitize-short sanitize-proof poison fuzz-models fuzz-inputs
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -38,6 +38,7 @@ help:
 	@echo "make test-oldest the tests with the oldest packages that are supported (PYTHON=python3.11)"
 	@echo "make test-long   what takes minutes and gigabytes, and 2,000 new examples of every law"
 	@echo "make chaos       faults of clusters at many moments, and one hash over all layouts of a table"
+	@echo "make test-peers  scikit-learn's own tests, with dtrees' classes in the place of its own"
 	@echo "make golden      239 models in three ways each against the digests of tests/golden"
 	@echo "make fuzz-inputs tables of all kinds into every entry point (FUZZ_ARGS='--seed 7 --cases 9000')"
 	@echo "make lint        ruff, cython-lint, mypy, import-linter, codespell"
@@ -78,6 +79,10 @@ test-long: $(STAMPS)/test $(STAMPS)/kernels
 chaos: $(STAMPS)/test $(STAMPS)/kernels
 	DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD=spawn \
 		$(BIN)/python -m pytest -m chaos --timeout 1800 $(PYTEST_ARGS)
+
+# What does not pass, and why, stands in tests/peers/README.md.
+test-peers: $(STAMPS)/test $(STAMPS)/kernels
+	$(BIN)/python -m tests.peers
 
 golden: $(STAMPS)/test $(STAMPS)/kernels
 	$(BIN)/python -m tests.golden

@@ -44,6 +44,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees._warnings import warn
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import row_values
@@ -141,6 +142,7 @@ class BaseModel(BaseEstimator):
     _criteria: ClassVar[Mapping[str, str]]
 
     # The parameters of all of them; the classes set them in __init__.
+    criterion: Any  # of boosting: none
     max_depth: int | None
     max_leaf_nodes: int | None
     monotonic_cst: Any
@@ -163,6 +165,12 @@ class BaseModel(BaseEstimator):
     def _set_all(self, given: Mapping[str, Any]) -> None:
         """Set an attribute for each parameter of a constructor, of which `given` are `locals()`."""
         self.__dict__.update((each, given[each]) for each in given if each in self._constraints)
+        if given.get("criterion") == "friedman_mse" and "squared_error" in self._criteria:
+            warn(
+                'criterion="friedman_mse" is deprecated: "squared_error" has the same splits.',
+                FutureWarning,
+            )
+            self.criterion = "squared_error"
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, as scikit-learn does.
