@@ -14,7 +14,7 @@ the models of a worker, or by all of them, where each worker has some rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,14 +28,12 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.model.tree import Tree
-from dtrees.core.predict.binned import Asked
 from dtrees.core.predict.raw import raw_before
 from dtrees.estimators.boosted_start import CodedTable, Start, sides_of, start_of
 from dtrees.estimators.boosted_stopping import Iterations
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan
-from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.fitted_sets import FittedSets, Walks
 from dtrees.estimators.prediction import offsets_of
 from dtrees.parallel import (
     CodedPartitions,
@@ -74,30 +72,16 @@ class FittedBoosts(FittedSets):
         own = None if self.offset is None else self.offset[rows]
         return raw_before(model._initial, len(rows), own)
 
-    def bring_values(self, sides: Iterable[tuple[int, np.ndarray]]) -> None:
-        """Get ready what `values` reads: sets, whose models are there, and rows of each."""
-        models = [(self.models[number], rows) for number, rows in sides]
+    def walks(self, model: Any) -> Walks:
+        """What is to be known of rows for what a model says of them; sums go by value."""
+        trees, n_values = model.forest_.trees, model.n_trees_per_iteration_
         if self.offset is not None:
-            self.bring_stages(models)
-        elif not self.coded_rows.is_here:
-            asked = [one for model, rows in models for one in sums_asked(model, rows)]
-            self.coded_rows.bring_values([one for one, _ in asked], [start for _, start in asked])
-
-    def walks(self, number: int) -> list[tuple[Sequence[Tree], float | None]]:
-        """What `values` reads: trees, and what sums of theirs begin with; None: leaves."""
-        model = self.models[number]
-        if self.offset is not None:
-            return [(model.forest_.trees, None)]
-        return [(trees, start) for (trees, _), start in sums_asked(model, np.empty(0))]
+            return [(trees, None)]
+        return [(trees[k::n_values], float(model._initial[k])) for k in range(n_values)]
 
     def alone(self, number: int, has_trees: bool) -> Self:
         """The model of a set without the table, as `FittedSets.alone`."""
         return replace(super().alone(number, has_trees), offset=None)
-
-    def bring_stages(self, models: Iterable[tuple[Any, np.ndarray]]) -> None:
-        """Get ready what `stages_of` reads of these rows of each model."""
-        if not self.coded_rows.is_here:
-            self.coded_rows.bring([(model.forest_.trees, rows) for model, rows in models])
 
     def values_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows: shares of classes, or a number."""
@@ -113,8 +97,8 @@ class FittedBoosts(FittedSets):
         """Raw predictions of rows, float64 (n, n_values); `run` as for `stages_of`."""
         if not self.coded_rows.is_here and self.offset is None:
             sums = [
-                self.coded_rows.sums(trees, rows, serial, start)
-                for (trees, rows), start in sums_asked(model, rows)
+                self.coded_rows.sums(trees, rows, serial, start or 0.0)
+                for trees, start in self.walks(model)
             ]
             return np.concatenate(sums, axis=1)
         raw = self.first_raw(model, rows)
@@ -281,12 +265,6 @@ def _grow_elsewhere(
             if number in errors:
                 fit.throw(errors[number])
             fit.send(heard.fit.trees)
-
-
-def sums_asked(model: Any, rows: np.ndarray) -> list[tuple[Asked, float]]:
-    """Sums of steps that make raw predictions of rows, and what they begin with; by value."""
-    trees, n_values = model.forest_.trees, model.n_trees_per_iteration_
-    return [((trees[k::n_values], rows), float(model._initial[k])) for k in range(n_values)]
 
 
 def _target_of(

@@ -1,7 +1,7 @@
 """Models of several training sets of one table, and what they say of its rows.
 
 What models say is read from the codes that are there. Codes that are on workers are passed once for
-all rows that are announced (`FittedSets.bring_leaves`).
+all rows that are announced (`FittedSets.bring`).
 
 Models are cut out of fitted ones: what a fit with narrower limits learns, without its fit. What a
 fit learns beside its trees does not depend on where the trees end, nor on how many they are.
@@ -14,7 +14,7 @@ So the fitted model holds all that a smaller one needs, and no table and no code
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
@@ -36,6 +36,9 @@ from dtrees.typing import serial
 ROOT = PruningLimits(max_depth=0)
 # Of what is learned at times.
 KEPT = {"feature_names_in_", "_date_orders", "_fit_bags", "_curves", "_has_offset"}
+
+# trees that rows go down, and what sums of their values begin with; None: leaves are asked for
+Walks = Sequence[tuple[Sequence[Tree], float | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,40 +117,23 @@ class FittedSets:
             run([partial(add, total, *one) for total, one in zip(sums, asked, strict=True)])
         return [total.spread() for total in sums]
 
-    def bring_leaves(self, rows: Mapping[int, np.ndarray], keeps: bool = True) -> None:
-        """Get leaves of rows ready that will be asked for, by set, whose model is there.
+    def walks(self, model: Any) -> Walks:
+        """What is to be known of rows for what a model says of them."""
+        trees = trees_of(model)
+        return [(trees, 0.0 if len(trees) > 1 else None)]
 
-        Codes that are on workers are passed once for all of them; without it, once for each.
-        `keeps`: leaves that are at hand need not be fetched again.
-        """
+    def bring(self, asked: Iterable[tuple[Walks, np.ndarray]]) -> None:
+        """Get ready what is to be known of rows, in a pass over codes that are on workers."""
         if self.coded_rows.is_here:
             return
-        self.coded_rows.bring(
-            [
-                (trees_of(self.models[number]), mine)
-                for number, mine in rows.items()
-                if not (keeps and self._has_leaves(number, mine))
-            ]
-        )
+        each = [(trees, rows, start) for walks, rows in asked for trees, start in walks]
+        self.coded_rows.bring([(trees, rows) for trees, rows, start in each if start is None])
+        sums = [((trees, rows), start) for trees, rows, start in each if start is not None]
+        self.coded_rows.bring_values([one for one, _ in sums], [start for _, start in sums])
 
     def bring_values(self, sides: Iterable[tuple[int, np.ndarray]]) -> None:
-        """Get ready what `values` reads: sets, whose models are there, and rows of each.
-
-        A set may come again.
-        """
-        if self.coded_rows.is_here:
-            return
-        asked = [(trees_of(self.models[number]), mine) for number, mine in sides]
-        alone = [one for one in asked if len(one[0]) == 1]
-        if alone:
-            self.coded_rows.bring(alone)
-        if len(alone) < len(asked):
-            self.coded_rows.bring_values([one for one in asked if len(one[0]) > 1])
-
-    def walks(self, number: int) -> list[tuple[Sequence[Tree], float | None]]:
-        """What `values` reads: trees, and what sums of theirs begin with; None: leaves."""
-        trees = trees_of(self.models[number])
-        return [(trees, 0.0 if len(trees) > 1 else None)]
+        """Get ready what `values` reads: sets, whose models are there, and rows of each."""
+        self.bring((self.walks(self.models[number]), rows) for number, rows in sides)
 
     def alone(self, number: int, has_trees: bool) -> Self:
         """The model of a set without the table; without `has_trees` with no more than their roots.

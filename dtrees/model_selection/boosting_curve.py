@@ -325,7 +325,7 @@ def _curve_of(estimator: Any, grown: FittedSplits, scoring: Any, shrinkage: floa
     is_here = not asks_for_predictions(scoring)
     if is_here:
         numbers = RowNumbers(len(fitted.y), grown.splits)
-        fitted.bring_stages((models[number], rows) for number, rows in numbers.sides())
+        cells.bring(list(numbers.sides()))
     function = partial(_scores_of_side, scoring, grown.table.X if is_here else None)
     sides = [(number, TEST, function) for number in range(len(models))]
     columns, run = [None if scoring == "loss" else grown.table.y], threaded(estimator.n_jobs)

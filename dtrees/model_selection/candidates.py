@@ -47,7 +47,7 @@ from dtrees.core.model.tree import Tree, mean_of_sums
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.boosting import BaseBoosting, shortened
 from dtrees.estimators.fit_plan import MOST_ROWS, depth_of, rows_of_split
-from dtrees.estimators.fitted_sets import FittedSets, model_of_trees, trees_of
+from dtrees.estimators.fitted_sets import FittedSets, Walks, model_of_trees, trees_of
 from dtrees.parallel import threaded
 from dtrees.typing import Runner, serial
 
@@ -225,7 +225,6 @@ class Cells:
         self._has_shares = limits is None and growth.has_shares()
         self._limits: dict[int, PruningGrid] = {} if limits is None else {0: limits}
         self._walked: dict[int, list[_Walked]] = {}
-        self._brought: set[int] = set()  # whose rows will be asked about first
 
     @cached_property
     def _n_trees(self) -> list[int | None]:
@@ -317,22 +316,15 @@ class Cells:
     def bring(self, sides: Sequence[tuple[int, np.ndarray]]) -> None:
         """Let rows walk that models will be asked about, where the codes are on workers.
 
-        `sides` are sets and rows of each. Leaves in all trees, which are many, are of the first.
+        `sides` are sets and rows of each.
         """
-        if self.fitted.coded_rows.is_here:
-            return
-        known = [(number, side) for number, side in sides if self.error(number) is None]
-        if self.growth.is_whole:
-            self.fitted.bring_values(known)
-        else:
-            self.fitted.bring_leaves(dict(reversed(known)), keeps=False)
-            self._brought |= {number for number, _ in known}
+        known = [(number, rows) for number, rows in sides if self.error(number) is None]
+        self.fitted.bring((self.walks(number), rows) for number, rows in known)
 
-    def walks(self, number: int) -> list[tuple[Sequence[Tree], float | None]]:
-        """What `values` reads: trees, and what sums of theirs begin with; None: leaves."""
-        if self.growth.is_whole:
-            return self.fitted.walks(number)
-        return [(trees_of(self.fitted.models[number]), None)]
+    def walks(self, number: int) -> Walks:
+        """What is to be known of rows for the models of a set."""
+        model = self.fitted.models[number]
+        return self.fitted.walks(model) if self.growth.is_whole else [(trees_of(model), None)]
 
     def alone(self, number: int) -> tuple[Growth, FittedSets, PruningGrid | None]:
         """What cells of one set are made of, without the table; raises the error of its fit."""
@@ -351,9 +343,7 @@ class Cells:
             if np.array_equal(walked.rows, rows):
                 return walked
         known.append(_Walked(rows.copy()))
-        if number not in self._brought:
-            self.fitted.bring_leaves({number: known[-1].rows}, keeps=False)
-        self._brought.discard(number)
+        self.fitted.bring([([(self.trees(number), None)], known[-1].rows)])
         return known[-1]
 
 
@@ -431,14 +421,11 @@ class BoostedCells(Cells):
 
         Where the codes are on workers, they walk now.
         """
-        sides = [each for each in sides if self.error(each[0]) is None]
-        if not self.fitted.coded_rows.is_here and self.growth.is_whole:
-            self.fitted.bring_values(sides)
-        elif not self.fitted.coded_rows.is_here:
-            self.fitted.bring_stages([(self.fitted.models[number], own) for number, own in sides])
-        elif len(self.growth.places) == 1:
+        super().bring(sides)
+        if self.fitted.coded_rows.is_here and len(self.growth.places) == 1:
             for number, side in sides:
-                self._sides.setdefault(number, []).append(side)
+                if self.error(number) is None:
+                    self._sides.setdefault(number, []).append(side)
 
     def _walk_sides(self) -> None:
         """Let the rows that are remembered walk, a set on each thread; many of one set on all."""

@@ -56,7 +56,7 @@ from dtrees.typing import Runner, serial
 
 NODE_BYTES = 40  # of a node on the wire, about
 LOAD_BYTES = 64 * 2**20  # of trees that are on the way at a time
-ANSWER_BYTES = 256 * 2**20  # of answers that come at a time
+ANSWER_BYTES = 256 * 2**20  # of answers that come, or wait on workers, at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,10 +189,15 @@ class PartitionedRows(LeafLookup):
         self._at_hand: dict[tuple[str, int], list[tuple[Asked, Any]]] = {}
 
     def bring(self, asked: Sequence[Asked]) -> None:
-        """Fetch the leaves that will be asked for, of all of these rows in one pass.
+        """Fetch the leaves that will be asked for and are not at hand, of all rows in one pass.
 
         Each of the rows goes down each of its trees. An answer is kept until it is taken.
         """
+        asked = [
+            (trees, rows)
+            for trees, rows in asked
+            if trees and self._found("leaves", (trees[:1], rows)) is None
+        ]
         answers = walk_parts(self.parts, asked, stats=self._stats)
         for (trees, rows), found in zip(asked, answers, strict=True):
             for tree, leaves in zip(trees, found, strict=True):
@@ -220,8 +225,7 @@ class PartitionedRows(LeafLookup):
 
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
         """Means of the leaves of some rows, as `CodedRows.means`; a pass for all trees, at most."""
-        if len(trees) > 0 and self._found("leaves", ((trees[0],), rows)) is None:
-            self.bring([(trees, rows)])
+        self.bring([(trees, rows)])
         return super().means(trees, rows)
 
     def on_sides(self, sides: Sequence[Side], fold: Any, columns: Mapping[str, Any]) -> list[Any]:
@@ -346,9 +350,17 @@ def on_sides(
     def work(executor: Executor) -> list[Any]:
         pass_ = _PassOverCodes(parts, executor)
         pass_.hold_columns({"fold": fold, **columns}, stats)
+        joins: list[Any] = []
+        held: list[Any] = []
+        n_answers = 0
         for group in groups_of(sides):
-            pass_.join(group)
-        return pass_.said()
+            joins.append(pass_.join(group))
+            n_answers += sum(side.n_bytes for side in group)
+            if pass_.n_bytes > GRAPH_BYTES or n_answers > ANSWER_BYTES:
+                held += executor.hold(joins)
+                joins, pass_.n_bytes, n_answers = [], 0, 0
+        told = executor.fetch([*held, *executor.hold(joins)])
+        return [said for of_group in told for said in of_group]
 
     found, registry = [], dict[Any, Any]()
     for said, heard in run_with_retries(parts.collections, work, stats):
@@ -391,9 +403,7 @@ class _PassOverCodes:
         )
         self._before: list[Any] = [None] * len(groups)
         self._columns: list[Any] = [None] * len(groups)
-        self._joins: list[Any] = []  # of sides that walk with them
-        self._joined: list[Any] = []
-        self._n_bytes = self._n_answers = 0  # of a graph that is not sent yet
+        self.n_bytes = 0  # of a graph that is not sent yet
 
     def parts(self) -> list[tuple[Any, int, int]]:
         """Codes of each part, the number of its first row, and of its rows."""
@@ -424,7 +434,7 @@ class _PassOverCodes:
         tasks = []
         for place, part in enumerate(self._parts):
             rows = [walks[item.number].rows.of_part(*part) for item in load]
-            self._n_bytes += sum(getattr(each, "nbytes", 0) for each in rows)
+            self.n_bytes += sum(getattr(each, "nbytes", 0) for each in rows)
             tasks.append(
                 walk(
                     self._executor.as_argument(self._codes[place]),
@@ -442,15 +452,15 @@ class _PassOverCodes:
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
         """Results of a load, where they are, some parts after the other if these are many."""
-        step = max(1, GRAPH_BYTES * len(tasks) // max(1, self._n_bytes))
-        self._n_bytes, found = 0, []
+        step = max(1, GRAPH_BYTES * len(tasks) // max(1, self.n_bytes))
+        self.n_bytes, found = 0, []
         for first in range(0, len(tasks), step):
             found += self._executor.hold(tasks[first : first + step])
         self._before = [self._executor.as_argument(each) for each in found]
         return found
 
-    def join(self, sides: Sequence[Side]) -> None:
-        """Let the rows of sides walk, and join what they say; at the latest when that is asked."""
+    def join(self, sides: Sequence[Side]) -> Any:
+        """A task that joins what is said of sides; what is large has walked before."""
         walks = [walk for side in sides for walk in side.walks]
         begins = set(np.cumsum([0, *(len(side.walks) for side in sides)]).tolist())
         functions = self._sent(cloudpickle.dumps([side.function for side in sides]))
@@ -459,35 +469,19 @@ class _PassOverCodes:
         for load in own:
             are_first = [item.first == 0 and item.number in begins for item in load]
             self._before = self.walk(load, walks, np.flatnonzero(are_first).tolist())
-            if len(own) > 1 or self._n_bytes > GRAPH_BYTES:
+            if len(own) > 1 or self.n_bytes > GRAPH_BYTES:
                 self.hold(self._before)
             told += self._before
         join = dask.delayed(join_sides, pure=False)
-        self._joins.append(
-            join(
-                functions,
-                [len(side.walks) for side in sides],
-                [walk.start for walk in walks],
-                [side.walks[0].rows.order for side in sides],
-                own,
-                told,
-                dask_key_name=self._key("join-sides"),
-            )
+        return join(
+            functions,
+            [len(side.walks) for side in sides],
+            [walk.start for walk in walks],
+            [side.walks[0].rows.order for side in sides],
+            own,
+            told,
+            dask_key_name=self._key("join-sides"),
         )
-        self._n_answers += sum(side.n_bytes for side in sides)
-        if self._n_bytes > GRAPH_BYTES or self._n_answers > ANSWER_BYTES:
-            self._join()
-
-    def said(self) -> list[Any]:
-        """What is said of all sides that have walked."""
-        self._join()
-        return [one for of_group in self._executor.fetch(self._joined) for one in of_group]
-
-    def _join(self) -> None:
-        """Have what is said of the sides that have walked."""
-        joins, self._joins = self._joins, []
-        self._n_bytes = self._n_answers = 0
-        self._joined += self._executor.hold(joins)
 
     def _sent(self, whole: bytes) -> list[Any]:
         """Bytes as arguments of tasks, in pieces that a graph may have; several are there first."""
@@ -496,7 +490,7 @@ class _PassOverCodes:
             dask.delayed(piece, name=self._key("sent-to-walk"), traverse=False) for piece in pieces
         ]
         if len(sent) == 1:
-            self._n_bytes += len(whole)
+            self.n_bytes += len(whole)
             return sent
         held = [each for one in sent for each in self._executor.hold([one])]
         return [self._executor.as_argument(each) for each in held]
