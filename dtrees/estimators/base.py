@@ -165,7 +165,9 @@ class BaseModel(BaseEstimator):
     def _set_all(self, given: Mapping[str, Any]) -> None:
         """Set an attribute for each parameter of a constructor, of which `given` are `locals()`."""
         self.__dict__.update((each, given[each]) for each in given if each in self._constraints)
-        if given.get("criterion") == "friedman_mse" and "squared_error" in self._criteria:
+        criterion = given.get("criterion")  # which may be an array, if the user errs
+        is_other = isinstance(criterion, str) and criterion == "friedman_mse"
+        if is_other and "squared_error" in self._criteria:
             warn(
                 'criterion="friedman_mse" is deprecated: "squared_error" has the same splits.',
                 FutureWarning,
@@ -327,15 +329,17 @@ class BaseModel(BaseEstimator):
             self._estimators = (self.forest_, made)
         return made
 
-    def _estimator(self, tree: Tree, learned: Mapping[str, Any]) -> Any:
-        """A tree as an estimator; `learned` is what the model has, or will have, learned."""
-        kind = self._tree_class
-        parameters = {
-            name: getattr(self, name) for name in kind._constraints if hasattr(self, name)
-        }
+    def _unfitted_tree(self) -> Any:
+        """A tree as an estimator, before it is grown."""
+        names = self._tree_class._constraints
+        parameters = {name: getattr(self, name) for name in names if hasattr(self, name)}
         if parameters.get("class_weight") == "balanced_subsample":
             parameters["class_weight"] = "balanced"
-        made = kind(**parameters)
+        return self._tree_class(**parameters)
+
+    def _estimator(self, tree: Tree, learned: Mapping[str, Any]) -> Any:
+        """A tree as an estimator; `learned` is what the model has, or will have, learned."""
+        kind, made = self._tree_class, self._unfitted_tree()
         n_columns = learned["n_features_in_"]
         made.__dict__.update(
             n_features_in_=n_columns,
@@ -463,6 +467,17 @@ class BaseModel(BaseEstimator):
 
 class Ensemble(BaseModel):
     """A model of trees that stand in a row; not meant to be used itself."""
+
+    @property
+    def estimator(self) -> Any:
+        """A tree with the parameters of those that a fit grows, unfitted."""
+        return self._unfitted_tree()
+
+    @property
+    def estimator_(self) -> Any:
+        """A tree with the parameters of those that stand in ``estimators_``, unfitted."""
+        check_is_fitted(self)
+        return self._unfitted_tree()
 
     @property
     def estimators_(self) -> list:

@@ -107,9 +107,10 @@ class_weight : dict, "balanced", "balanced_subsample" or None
     the same total weight, and "balanced_subsample" is another name for it. Rows are drawn into
     bags in proportion to their weight. None: every class has weight one.
 max_samples : int, float or None
-    Mean size of a bag: a number of rows (or groups), or a share of them. None: as many as
-    there are. With ``bootstrap=False`` each tree sees just so many, drawn without replacement,
-    a share of them rounded down; rows of any weight are as likely, and keep it.
+    Mean size of a bag: a number of rows (or groups), or a share of them; up to twice as many
+    as there are. None: as many. With ``bootstrap=False`` each tree sees just so many, drawn
+    without replacement, a share of them rounded down; rows of any weight are as likely, and
+    keep it.
 colsample_bytree : float
     Share of the columns, of those that are used, that are drawn for each tree, rounded up. Its
     nodes draw theirs from these (`max_features`).
@@ -273,6 +274,11 @@ n_estimators_ : int
     Number of trees; less than `n_estimators` when the fit was stopped.
 estimators_ : list of {tree}
     The trees as fitted estimators, made at the first look.
+estimator_ : {tree}
+    One of them before it is grown.
+estimators_samples_ : list of int64 arrays
+    Rows in the bag of each tree, made at each look. A model does not keep what weights and
+    `bootstrap_groups` say of bags; then there is no such attribute, nor is one without bags.
 """,
     "classes": """\
 classes_ : array of shape (n_classes_,)
@@ -326,6 +332,8 @@ evals_result_ : dict of dict of list of float
 estimators_ : list of {tree}
     The trees as fitted estimators, made at the first look; fewer than `n_estimators` where the
     fit ended early.
+estimator_ : {tree}
+    One of them before it is grown.
 estimator_weights_ : float64 array of shape (n_trees,)
     What the vote of each tree weighs.
 estimator_errors_ : float64 array of shape (n_trees,)

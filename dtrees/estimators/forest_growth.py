@@ -51,7 +51,7 @@ from dtrees.callbacks import Callback, ForestFit, listening, told
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Ask, Target
 from dtrees.core.grow.forest import ForestGrowth
-from dtrees.core.membership.resampling import Bags, KeysElsewhere, Resampling
+from dtrees.core.membership.resampling import LARGEST_RATE, Bags, KeysElsewhere, Resampling
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.out_of_bag import OutOfBag, Votes, add_to_sums
 from dtrees.core.predict.raw import leaves_by_tree
@@ -93,7 +93,7 @@ def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags 
 
     Rows of one group, of `groups` (n_rows,), are in a bag together; the only column of `RowColumns`
     where they are elsewhere. Raises ValueError where there are groups and no bags, labels that
-    cannot be compared, or fewer groups than ``max_samples``.
+    cannot be compared, or ``max_samples`` is more than can be drawn of so many groups.
     """
     if not has_bags(forest):
         if groups is not None:
@@ -170,16 +170,17 @@ def _bags(
     """The bags of rows with keys, of which there are so many."""
     rate, size = 1.0, n_keys
     if isinstance(max_samples, Integral):
-        if int(max_samples) > n_keys:
-            of = "" if isinstance(keys, int) else ", the number of groups in bootstrap_groups,"
-            raise ValueError(
-                f"`max_samples` must be <= n_samples={n_keys}{of} but got value {max_samples}"
-            )
         size = int(max_samples)
         rate = size / n_keys
     elif max_samples is not None:
         rate = float(max_samples)
         size = max(1, int(rate * n_keys))
+    if rate > (LARGEST_RATE if bootstrap else 1.0):
+        of = "" if isinstance(keys, int) else ", the number of groups in bootstrap_groups,"
+        twice = f"{LARGEST_RATE:g} * " if bootstrap else ""
+        raise ValueError(
+            f"`max_samples` must be <= {twice}n_samples={n_keys}{of} but got value {max_samples}"
+        )
     if bootstrap:
         return Bags(seed, rate, keys, means)
     return Bags(seed, size / n_keys, keys, pasted=(size, n_keys))

@@ -47,7 +47,7 @@ from dtrees.constraints import (
     RealIn,
     checked,
 )
-from dtrees.core.membership.resampling import Resampling
+from dtrees.core.membership.resampling import LARGEST_RATE, Bags, Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.out_of_bag import OutOfBag
 from dtrees.criteria import Criterion
@@ -113,7 +113,7 @@ class BaseForest(base.Ensemble):
         **TREE_CONSTRAINTS,
         "n_estimators": (IntegerIn(1),),
         "bootstrap": (Boolean(),),
-        "max_samples": (IntegerIn(1), RealIn(0, 1, "(]", integers=False), Nothing()),
+        "max_samples": (IntegerIn(1), RealIn(0, LARGEST_RATE, "(]", integers=False), Nothing()),
         "colsample_bytree": (RealIn(0, 1, "(]"),),
         "oob_score": (Boolean(), CallableObject()),
         "oob_tol": (RealIn(0, math.inf, "[)"), Nothing()),
@@ -389,6 +389,26 @@ class BaseForest(base.Ensemble):
         """Number of trees; less than ``n_estimators`` when the fit was stopped."""
         check_is_fitted(self)
         return len(self.forest_)
+
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """Rows in the bag of each tree, int64, ascending; a row stands there as often as it counts.
+
+        Made anew at each look. AttributeError: the trees have no bags, or what weights and groups
+        of the rows say, which a model does not keep.
+        """
+        check_is_fitted(self)
+        if self.__dict__.get("_fit_bags") is None:
+            raise AttributeError("There is no estimators_samples_: each tree saw all rows.")
+        try:
+            bags = Bags.of_digest(self._fit_bags)
+        except ValueError:
+            raise AttributeError(
+                "There is no estimators_samples_: rows were drawn by their weights or in groups, "
+                "which a model does not keep."
+            ) from None
+        rows = np.arange(bags.n_rows)
+        return [np.repeat(rows, bags.multiplicity(tree)) for tree in range(len(self.forest_))]
 
     @classmethod
     def _check_parts(cls, parts: Parts) -> None:

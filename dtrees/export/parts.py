@@ -18,11 +18,12 @@ import numpy as np
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.times import DATETIME, DAY_FIRST
 from dtrees.core.data.criteria import REGRESSION
+from dtrees.core.membership.resampling import LARGEST_RATE
 from dtrees.core.model.tree import Tree
 from dtrees.export.books import expect, is_names
 
 _BAGS = re.compile(  # seed, rate or "keys/of all", number of rows, checksum of their keys
-    r"(?P<seed>[0-9]+) ((?P<rate>0x[01]\.[0-9a-f]{13}p(\+0|-[0-9]{1,4}))"
+    r"(?P<seed>[0-9]+) ((?P<rate>0x[01]\.[0-9a-f]{13}p(\+[01]|-[0-9]{1,4}))"
     r"|(?P<size>[1-9][0-9]{0,9})/(?P<keys>[1-9][0-9]{0,9})) [1-9][0-9]{0,9} [0-9a-f]{32}"
 )
 
@@ -58,7 +59,7 @@ def is_name_of_bags(name: str, seed: int) -> bool:
     if found["rate"] is None:
         return found["seed"] == str(seed) and int(found["size"]) <= int(found["keys"])
     rate = float.fromhex(found["rate"])
-    return found["seed"] == str(seed) and rate.hex() == found["rate"] and 0 < rate <= 1
+    return found["seed"] == str(seed) and rate.hex() == found["rate"] and 0 < rate <= LARGEST_RATE
 
 
 def check_attributes(

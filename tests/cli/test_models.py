@@ -264,7 +264,7 @@ def refuse_both(csv, tmp_path, args, words, is_read):
         (["--model", "extra-trees", "--oob"], "--oob is about bags, and there are none: add --boo"),
         (["--model", "forest", "--no-bootstrap", "--oob"], "--oob is about bag"),
         (["--ccp-alpha", -1], "'ccp_alpha' parameter of DecisionTreeClassifier"),
-        (["--model", "forest", "--max-samples", 61], "61"),
+        (["--model", "forest", "--max-samples", 121], "121"),
     ],
 )
 def test_options_that_the_estimator_refuses(csv, tmp_path, args, words):

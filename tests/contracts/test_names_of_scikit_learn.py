@@ -11,6 +11,8 @@ from dtrees import (
     DecisionTreeRegressor,
     ExtraTreesRegressor,
     RandomForestRegressor,
+    load,
+    save,
 )
 
 X, Y = load_diabetes(return_X_y=True)
@@ -28,6 +30,57 @@ def test_friedman_mse_is_the_squared_error(kind):
     assert model.get_params()["criterion"] == "squared_error"
     same = kind(max_depth=3, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(model.fit(X, Y).predict(X), same.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "size"),
+    [(True, 0.5), (True, 200), (True, 1.0), (True, 1.7), (True, 800), (False, 0.5), (False, 200)],
+)
+def test_rows_of_bags(bootstrap, size, tmp_path):
+    own = {"bootstrap": bootstrap, "max_samples": size, "random_state": 1}
+    forest = RandomForestRegressor(5, **own).fit(X, Y)
+    again = RandomForestRegressor(5, regime="partitioned", **own).fit(X, Y)
+    np.testing.assert_array_equal(forest.predict(X), again.predict(X))
+    save(forest, tmp_path / "forest")
+    forest = load(tmp_path / "forest")
+    mean = size if size >= 2 else size * len(Y)
+    for tree, rows in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        assert len(np.unique(rows)) == tree.tree_.n_node_samples[0]
+        assert len(rows) == tree.tree_.weighted_n_node_samples[0]
+        assert np.mean(Y[rows]) == pytest.approx(tree.tree_.value[0, 0, 0])
+        assert abs(len(rows) - mean) <= (5 * mean**0.5 if bootstrap else 1)
+
+
+def test_a_share_is_its_number_of_rows():
+    share, number = (
+        ExtraTreesRegressor(3, bootstrap=True, max_samples=size, random_state=0).fit(X, Y)
+        for size in (1.5, 663)
+    )
+    np.testing.assert_array_equal(share.predict(X), number.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("own", "given"),
+    [
+        ({"bootstrap": False}, {}),
+        ({}, {"sample_weight": 1 + Y}),
+        ({}, {"bootstrap_groups": np.arange(len(Y)) // 3}),
+    ],
+)
+def test_bags_that_a_model_does_not_keep(own, given):
+    forest = RandomForestRegressor(2, **own).fit(X, Y, **given)
+    assert not hasattr(forest, "estimators_samples_")
+
+
+@pytest.mark.parametrize("kind", [AdaBoostRegressor, BaggingRegressor, RandomForestRegressor])
+def test_unfitted_trees(kind):
+    model = kind(n_estimators=2, max_depth=2, ccp_alpha=0.5)
+    assert not hasattr(model, "estimator_")
+    model.fit(X, Y)
+    for tree in (model.estimator, model.estimator_):
+        assert type(tree) is DecisionTreeRegressor
+        assert not hasattr(tree, "tree_")
+        assert tree.get_params() == model[0].get_params()
 
 
 def test_friedman_mse_is_no_criterion_of_classes():

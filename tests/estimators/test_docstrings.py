@@ -55,8 +55,9 @@ def test_every_attribute_is_described(kind):
         tree.set_params(n_estimators=50, random_state=0, bootstrap=True, oob_tol=0.0)
     tree.fit(table, [0, 1] * 4)
     learned = {name for name in vars(tree) if name.endswith("_")} | {"feature_importances_"}
-    learned |= {"estimators_", "n_estimators_"} if kind in FORESTS else set()
-    learned |= {"estimators_"} if kind in BOOSTED else set()
+    of_forests = {"n_estimators_", "estimators_samples_"}
+    learned |= {"estimator_", "estimators_"} if kind in FORESTS + BOOSTED else set()
+    learned |= of_forests if kind in FORESTS else set()
     assert set(section(inspect.getdoc(kind), "Attributes")) == learned
 
 

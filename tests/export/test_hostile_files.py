@@ -163,7 +163,7 @@ def test_parameters_are_checked(name, value, tmp_path):
         ("_fit_bags", "x"),
         ("_fit_bags", ""),
         ("_fit_bags", f"0 0x1.0000000000000p+0 60 {'0' * 32}"),  # the bags of another seed
-        ("_fit_bags", f"{SEED} 0x1.0000000000000p+1 60 {'0' * 32}"),  # two rows for each
+        ("_fit_bags", f"{SEED} 0x1.0000000000000p+2 60 {'0' * 32}"),  # four rows for each
         ("_fit_bags", f"{SEED} 0x0.0000000000000p+0 60 {'0' * 32}"),
         ("_fit_bags", f"{SEED} 0x1.0000000000000p+9999 60 {'0' * 32}"),
         ("_fit_bags", f"{SEED} 1.0 60 {'0' * 32}"),

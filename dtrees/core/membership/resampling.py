@@ -49,6 +49,7 @@ LARGEST_TABLE = 2**16  # keys that are numbered by a table
 BLOCK_ROWS = 2**16  # whose keys are held
 FEW_CELLS = 4  # that are added up one by one
 MOST_TOTALS = 2**20  # of classes in cells, and some for each row
+LARGEST_RATE = 2.0  # of bags: sums of the target have room for so many rows
 MOST_OFTEN = 3  # times that a row is drawn, on average; from there on each draw counts more
 STEPS = 32  # of a mean of 1
 
@@ -349,7 +350,7 @@ class Bags:
     """The number of times that each row is in the bag of each tree."""
 
     seed: int
-    rate: float  # mean of the number of times, in (0, 1]; 1 is the size of a bootstrap
+    rate: float  # mean of the number of times, up to `LARGEST_RATE`; 1 is the size of a bootstrap
     # uint64 (n_rows,): key of every row. Rows with one key (a group) are in a bag together and
     # equally often, if they weigh the same. A number of rows: their numbers are their keys.
     keys: np.ndarray | int | KeysElsewhere
