@@ -75,6 +75,7 @@ EXTENSIONS = [
     "dtrees.core.predict._packed_forest",
     "dtrees.core.predict._walk",
     "dtrees.core.predict._shap",
+    "dtrees.core.predict._leaf_rows",
     "dtrees.core._testing",
 ]
 

@@ -153,6 +153,7 @@ class BaseModel(BaseEstimator):
     category_penalty: float = 0.0  # of those that draw their splits: they choose no subset
     class_weight: Any = None  # of classifiers
     bootstrap: bool = False  # of forests: rows are drawn as weights say
+    keep_rows: bool = False  # of trees and forests of numbers
     random_state: Any
     n_jobs: int | None
 

@@ -56,6 +56,7 @@ from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.out_of_bag import OutOfBag, Votes, add_to_sums
 from dtrees.core.predict.raw import leaves_by_tree
 from dtrees.estimators.fit_plan import Training
+from dtrees.estimators.quantiles import learned_rows, learned_rows_of_sets
 from dtrees.estimators.resume import bring_along
 from dtrees.estimators.tree_view import columns_with_missing, missing_by_model, read_only
 from dtrees.exceptions import ClusterError
@@ -285,13 +286,14 @@ def check_same_labels(model: Any, book: CodeBook, labels: Any) -> None:
 
 def check_same_bags(forest: Any, bags: Bags | None) -> None:
     """Refuse out-of-bag scores where bags of trees that are kept were drawn otherwise."""
-    if not forest.oob_score and forest.oob_tol is None:
+    if not (forest.oob_score or forest.oob_tol is not None or (forest.keep_rows and bags)):
         return
     if bags is None or not bags.is_called(getattr(forest, "_fit_bags", None)):
         raise ValueError(
             "warm_start=True keeps trees whose bags were drawn otherwise, so it is not known "
-            "which rows are out of them. For out-of-bag scores keep bootstrap, max_samples, "
-            "bootstrap_groups and the number of rows as they were, or set warm_start=False."
+            "which rows are out of them. For out-of-bag scores, and with keep_rows=True, keep "
+            "bootstrap, max_samples, bootstrap_groups and the number of rows as they were, or set "
+            "warm_start=False."
         )
 
 
@@ -401,6 +403,8 @@ class FitOfForest:
             if forest.oob_tol is not None:
                 learned["oob_scores_"] = np.array(fit.oob_scores)
             learned["forest_"] = Forest(tuple(fit.trees))
+            if forest.keep_rows:
+                learned |= learned_rows(self.growth, training, fit.trees, kept.leaves)
             before = forest._saw_missing if kept.trees else False
             learned["_saw_missing"] = read_only(columns_with_missing(fit.trees, coded) | before)
             learned["_fit_report"] = stats.report()
@@ -434,7 +438,8 @@ class FitOfForest:
         forest, training = self.forest, self.training
         if forest.oob_tol is not None:
             return self._flat_of_sets(resampling)
-        models = self._models_of(self._grown(training, forest.n_estimators, resampling))
+        grown = self._grown(training, forest.n_estimators, resampling)
+        models = self._models_of(grown, resampling)
         if not forest.oob_score:
             return models
         trees = [model.forest_.trees for model in models]
@@ -480,7 +485,7 @@ class FitOfForest:
             left = [number for number in left if number not in ended]
         found = []
         trees = [grown[number][: len(stop.scores)] for number, stop in enumerate(stops)]
-        for number, model in enumerate(self._models_of(trees)):
+        for number, model in enumerate(self._models_of(trees, resampling)):
             model.oob_scores_ = np.array(stops[number].scores)
             whole = errors.get(number)
             found.append(whole or self._with_out_of_bag(model, oobs[number], resampling, number))
@@ -491,12 +496,16 @@ class FitOfForest:
         how = own.listeners | {"regime": self.forest.regime}
         return grow_sets(self.growth, range(n_trees), resampling, own.run, **how)
 
-    def _models_of(self, grown: Sequence[tuple[Tree, ...]]) -> list[Any]:
-        """Fitted forests of these trees."""
+    def _models_of(self, grown: Sequence[tuple[Tree, ...]], resampling: Resampling) -> list[Any]:
+        """Fitted forests of these trees, by set."""
         missing = missing_by_model(grown, self.training.encoded.coded)
         models = [self.forest._unfitted() for _ in grown]
         for model, trees, mine in zip(models, grown, missing, strict=True):
             model.__dict__.update(self.learned, forest_=Forest(trees), _saw_missing=mine)
+        if self.forest.keep_rows:
+            kept = learned_rows_of_sets(self.growth, self.training, resampling, grown)
+            for model, learned in zip(models, kept, strict=True):
+                model.__dict__.update(learned)
         return models
 
     def _with_out_of_bag(

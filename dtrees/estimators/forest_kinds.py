@@ -150,6 +150,7 @@ class RandomForestRegressor(ForestRegressor):
         handle_unknown: str = "missing",
         category_penalty: float = 1.0,
         regime: str | None = None,
+        keep_rows: bool = False,
     ) -> None:
         self._set_all(locals())
 
@@ -293,6 +294,7 @@ class ExtraTreesRegressor(ForestRegressor):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         regime: str | None = None,
+        keep_rows: bool = False,
     ) -> None:
         self._set_all(locals())
 
@@ -434,5 +436,6 @@ class BaggingRegressor(ForestRegressor):
         handle_unknown: str = "missing",
         category_penalty: float = 1.0,
         regime: str | None = None,
+        keep_rows: bool = False,
     ) -> None:
         self._set_all(locals())

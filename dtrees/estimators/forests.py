@@ -51,7 +51,7 @@ from dtrees.core.membership.resampling import LARGEST_RATE, Bags, Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.out_of_bag import OutOfBag
 from dtrees.criteria import Criterion
-from dtrees.estimators import base
+from dtrees.estimators import base, quantiles
 from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan, Training
 from dtrees.estimators.forest_growth import (
@@ -293,7 +293,7 @@ class BaseForest(base.Ensemble):
         run = threaded(self.n_jobs)
         stats = FitStatistics()
         admit = partial(admitted_where_they_are, regime=self.regime)
-        if self.oob_score or self.oob_tol is not None:
+        if self.oob_score or self.oob_tol is not None or self.keep_rows:
             admit = partial(admitted)  # what is asked for is as long as the table
         X, y, sample_weight, groups = admit(X, columns, stats)
         with stats.phase("coding"):
@@ -488,9 +488,11 @@ class ForestRegressor(RegressorMixin, BaseForest):
     _constraints = {  # noqa: RUF012
         **BaseForest._constraints,
         "criterion": DecisionTreeRegressor._constraints["criterion"],
+        "keep_rows": (Boolean(),),
     }
     _learns = {  # noqa: RUF012
         **BaseForest._learns,
+        **quantiles.LEARNS_ROWS,
         "oob_prediction_": (ArrayOf(1, np.dtype(np.float64)),),
         "_oob_errors": (ArrayOf(1, np.dtype(np.float64)),),  # in models of older versions
         "_oob_scaled_errors": (ArrayOf(1, np.dtype(np.float64)),),
@@ -502,9 +504,12 @@ class ForestRegressor(RegressorMixin, BaseForest):
         "_oob_scaled_errors",
         "_oob_keys",
         "_oob_means",
+        *quantiles.LEARNS_ROWS,
     }
 
     score = base.score
+    predict_quantiles = quantiles.predict_quantiles
+    predict_cdf = quantiles.predict_cdf
 
     @checked(X=ARRAY, confidence=CONFIDENCE)
     def prediction_interval(self, X: Any, confidence: float = 0.9) -> np.ndarray:
@@ -551,6 +556,11 @@ class ForestRegressor(RegressorMixin, BaseForest):
         found = IntervalPredictor.of(predictor, vars(self), confidence)
         warn_of_infinite(found.errors[~np.isnan(found.errors)], confidence, found.is_scaled)
         return self._answer("prediction_interval", X, found)
+
+    @classmethod
+    def _check_parts(cls, parts: Parts) -> None:
+        super()._check_parts(parts)
+        quantiles.check_rows(parts)
 
     def _units(self, ask: Ask) -> TargetUnits:
         how = {"spare_bits": self._spare_bits, "drawn": self.bootstrap}

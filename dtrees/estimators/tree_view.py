@@ -16,7 +16,7 @@ import numpy as np
 
 from dtrees._forks import cached_property
 from dtrees.coding.coded import CodedMatrix
-from dtrees.core.model.tree import AT_MOST, LEAF, NO_FEATURE, Tree
+from dtrees.core.model.tree import AT_MOST, LEAF, NO_FEATURE, Forest, Tree
 from dtrees.core.predict.raw import apply, decision_path
 from dtrees.inspection.importance import impurity_importances
 from dtrees.parallel import CodedPartitions
@@ -57,6 +57,11 @@ class TreeView:
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def as_forest(self) -> Forest:
+        """The tree alone, as the same forest each time."""
+        return Forest((self.model,))
 
     @property
     def node_count(self) -> int:

@@ -17,14 +17,14 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.target import Ask, GivenRows, TargetUnits
-from dtrees.constraints import InstanceOf, Nothing, OneOf
+from dtrees.constraints import Boolean, InstanceOf, Nothing, OneOf
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.pruning import cost_complexity_path
 from dtrees.core.model.tree import Tree
 from dtrees.criteria import Criterion
-from dtrees.estimators import base
+from dtrees.estimators import base, quantiles
 from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS, BaseModel
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.fit_plan import Encoded, FitPlan, Training
@@ -35,6 +35,7 @@ from dtrees.export.parts import Parts
 from dtrees.parallel import (
     Checkpoint,
     FitStatistics,
+    admitted,
     admitted_where_they_are,
     grow_sets,
     threaded,
@@ -101,6 +102,8 @@ class BaseDecisionTree(BaseModel):
         with training.stats.phase("growth"), training.saving():
             ((tree,),) = grow_sets(growth, range(1), plain(), training.run, **how)
         (learned,) = self._learned_by(training.encoded, [tree])
+        if self.keep_rows:
+            learned |= quantiles.learned_rows(growth, training, [tree])
         learned["_fit_report"] = training.stats.report()
         self._forget_at_times()
         self.__dict__.update(learned)
@@ -139,6 +142,10 @@ class BaseDecisionTree(BaseModel):
         trees = [tree for (tree,) in grown]
         for model, learned in zip(models, self._learned_by(training.encoded, trees), strict=True):
             model.__dict__.update(learned)
+        if self.keep_rows:
+            kept = quantiles.learned_rows_of_sets(growth, training, resampling, grown)
+            for model, learned in zip(models, kept, strict=True):
+                model.__dict__.update(learned)
         return models
 
     def apply(self, X: Any) -> np.ndarray:
@@ -248,7 +255,10 @@ class BaseDecisionTree(BaseModel):
         plan, run, stats = FitPlan(self), threaded(self.n_jobs), FitStatistics()
         there = None if checkpoint is None else Checkpoint(checkpoint)
         columns = {"y": y, "sample_weight": sample_weight}
-        X, y, sample_weight = admitted_where_they_are(X, columns, stats, None)
+        if self.keep_rows:  # which is as long as the table
+            X, y, sample_weight = admitted(X, columns, stats)
+        else:
+            X, y, sample_weight = admitted_where_they_are(X, columns, stats, None)
         with stats.phase("coding"):
             encoded = plan.encode(X, (y, sample_weight), seed_of(self, there), run, stats)
         saved = saved_trees(there, partial(facts_of, self, encoded.table), encoded.table, stats)
@@ -388,7 +398,10 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
     _constraints = {  # noqa: RUF012
         **TREE_CONSTRAINTS,
         "criterion": (OneOf(("squared_error", "poisson")),),
+        "keep_rows": (Boolean(),),
     }
+    _learns = {**TREE_LEARNS, **quantiles.LEARNS_ROWS}  # noqa: RUF012
+    _learns_at_times = BaseDecisionTree._learns_at_times | quantiles.LEARNS_ROWS.keys()
 
     def __init__(
         self,
@@ -410,10 +423,18 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
         handle_unknown: str = "missing",
         category_penalty: float = 1.25,
         n_jobs: int | None = None,
+        keep_rows: bool = False,
     ) -> None:
         self._set_all(locals())
 
     score = base.score
+    predict_quantiles = quantiles.predict_quantiles
+    predict_cdf = quantiles.predict_cdf
+
+    @classmethod
+    def _check_parts(cls, parts: Parts) -> None:
+        super()._check_parts(parts)
+        quantiles.check_rows(parts)
 
     def _units(self, ask: Ask) -> TargetUnits:
         return units_of_numbers(ask, self.criterion)

@@ -132,7 +132,8 @@ def growths_of(
         others = {name: value for name, value in mine[0].items() if name not in late}
         given = clone(estimator).set_params(**clone(others, safe=False))
         # a fit with these learns what depends on how far its trees have grown
-        learns_more = any(getattr(given, name, None) for name in ("oob_score", "oob_tol"))
+        asked = ("oob_score", "oob_tol", "keep_rows")
+        learns_more = any(getattr(given, name, None) for name in asked)
         if len(mine) > 1 and not learns_more:
             growths.append(Growth(given, _furthest(given, mine), places, mine, False))
             continue

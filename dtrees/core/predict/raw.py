@@ -209,16 +209,34 @@ def forest_blocks(
     ``see(first, end, values)`` gets float64 (end - first, n_trees), on any thread. `of_nodes` are
     other values of the nodes of each tree.
     """
-    readers = _readers(forest, RawCells(book, table), run)
     of_trees = [tree.value[:, 0] for tree in forest.trees] if of_nodes is None else of_nodes
 
-    def block(first: int, end: int) -> None:
-        found = np.empty((len(forest), end - first), dtype=np.int32)
-        _find_leaves(readers, first, end, found)
+    def see_leaves(first: int, end: int, found: np.ndarray) -> None:
         values = np.empty((end - first, len(forest)))
         for number, leaves in enumerate(found):
             values[:, number] = of_trees[number].take(leaves)
         see(first, end, values)
+
+    leaf_blocks(forest, book, table, run, see_leaves)
+
+
+def leaf_blocks(
+    forest: Forest,
+    book: CodeBook,
+    table: Table,
+    run: Runner,
+    see: Callable[[int, int, np.ndarray], None],
+) -> None:
+    """Show the leaves of some rows at a time.
+
+    ``see(first, end, leaves)`` gets int32 (n_trees, end - first), on any thread.
+    """
+    readers = _readers(forest, RawCells(book, table), run)
+
+    def block(first: int, end: int) -> None:
+        found = np.empty((len(forest), end - first), dtype=np.int32)
+        _find_leaves(readers, first, end, found)
+        see(first, end, found)
 
     _in_blocks(block, table.n_rows, run)
 
