@@ -151,6 +151,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     where they have to be.
     """
     estimator._check_parameters()
+    sets = sets.here()
     place = place_of_boosting(estimator.regime)
     plan = FitPlan(clone(estimator))
     run = threaded(estimator.n_jobs)

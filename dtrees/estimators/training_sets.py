@@ -223,6 +223,7 @@ def fit_table(
     if isinstance(estimator, BaseBoosting):
         return fit_boosted(estimator, table, sets)
     plan = FitPlan.of(estimator)
+    sets = sets.here()
     run = threaded(plan.estimator.n_jobs)
     codes = table.coded(plan, run)  # the same draws for all sets, and all growths of a search
     encoded = plan.resolve(codes.book, codes.coded, codes.target, codes.seed)

@@ -35,7 +35,6 @@ from sklearn.metrics import check_scoring, get_scorer
 
 from dtrees._warnings import warn
 from dtrees.coding.labels import is_missing
-from dtrees.core.membership.resampling import of_sets
 from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import WHOLE
 from dtrees.estimators.boosting import BaseBoosting
@@ -44,7 +43,7 @@ from dtrees.estimators.scorers import refuse_unfit, with_positive_class
 from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.inspection.importance import normalized, unseen_importances
 from dtrees.model_selection.candidates import BoostedCells, Cells, Growth, cells_of
-from dtrees.model_selection.folds import TEST, TRAIN, RowsOfSides, Split
+from dtrees.model_selection.folds import TEST, TRAIN, Split, sets_of
 from dtrees.model_selection.leaf_scores import (
     LeafScore,
     exact_in_sums,
@@ -512,9 +511,7 @@ def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:
     ValueError: a parameter or the table is not what it should be. Errors of fits are kept.
     """
     table, splits = work.table, work.splits
-    n_rows = len(table.y)
-    every = np.ones(n_rows, dtype=bool) if work.rows is None else work.rows
-    sets = of_sets(RowsOfSides(splits, n_rows, every if work.has_last else None))
+    sets = sets_of(splits, table, work.rows, work.has_last)
     fitted = fit_table(estimator, table, sets, bar=work.bar)
     return FittedSplits(estimator, table, splits, fitted)
 

@@ -27,17 +27,22 @@ what the test side leaves over; it is found again when it is looked at.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from dtrees._random import FOLDS, keyed_draws, keyed_uint64
+from dtrees._warnings import warn
 from dtrees.coding.group_keys import group_keys
+from dtrees.coding.target import exact_bincount
 from dtrees.constraints import (
     ARRAY,
     RANDOM_STATE,
@@ -48,14 +53,22 @@ from dtrees.constraints import (
     check_values,
     checked,
 )
+from dtrees.core.membership.resampling import CellsElsewhere, Lacking, Resampling, of_sets
 from dtrees.parallel import (
+    FitStatistics,
     LazyColumn,
+    PartitionedTable,
+    RowColumns,
     admitted,
     check_lengths,
     is_lazy,
     known_length,
     lazy_keys,
 )
+from dtrees.typing import T
+
+if TYPE_CHECKING:
+    from dtrees.estimators.training_sets import TrainingTable
 
 
 @dataclass(frozen=True)
@@ -110,17 +123,69 @@ def side_of(splits: Sequence[Split], number: int, side: int) -> Any:
     return splits[number][side]
 
 
+@dataclass(frozen=True, eq=False)
+class FoldCounts:
+    """How many rows folds have, and which is the first of them; of folds that have rows."""
+
+    numbers: np.ndarray  # ascending
+    sizes: np.ndarray  # int64, as the next one
+    firsts: np.ndarray
+
+    @classmethod
+    def of(cls, fold: np.ndarray, first_row: int = 0) -> FoldCounts:
+        """Those of some rows; the number of the first one is given."""
+        numbers, firsts, sizes = np.unique(fold, return_index=True, return_counts=True)
+        return cls(numbers, sizes, firsts + first_row)
+
+    @classmethod
+    def joined(cls, parts: Sequence[FoldCounts]) -> FoldCounts:
+        """Those of the rows of all parts, one behind the other."""
+        every = np.concatenate([part.numbers for part in parts])
+        numbers, place, which = np.unique(every, return_index=True, return_inverse=True)
+        sizes = exact_bincount(which, np.concatenate([part.sizes for part in parts]), len(numbers))
+        return cls(numbers, sizes, np.concatenate([part.firsts for part in parts])[place])
+
+
 class FoldSplits(DrawnSplits):
     """The splits of folds, whose sides are found when somebody looks at them, in O(n_rows).
 
-    `fold`, uint16 (n_rows,), is all that is kept; it may be a `LazyColumn`.
+    `fold`, uint16 (n_rows,), is all that is kept. It may be a `LazyColumn`, of which `counts` are
+    known.
     """
 
-    def __init__(self, fold: np.ndarray | LazyColumn, n_folds: int) -> None:
-        self.fold, self._n_folds = fold, n_folds
+    def __init__(
+        self, fold: np.ndarray | LazyColumn, n_folds: int, counts: FoldCounts | None = None
+    ) -> None:
+        self.fold, self._n_folds, self._counts = fold, n_folds, counts
 
     def __len__(self) -> int:
         return self._n_folds
+
+    @property
+    def counts(self) -> FoldCounts:
+        """How many rows each has, and which is the first of them."""
+        if self._counts is None:
+            self._counts = FoldCounts.of(np.asarray(self.fold))
+        return self._counts
+
+    def sets(self, has_last: bool, X: Any, stats: FitStatistics) -> Resampling:
+        """The training sides, and at last all rows of the table, as `of_sets` has them."""
+        counts = self.counts
+        order = np.argsort(counts.firsts)
+        number = np.zeros(MOST_FOLDS, dtype=np.uint16)  # of the cell, by fold
+        number[counts.numbers[order]] = np.arange(len(order))
+        lacking = np.full(len(self) + has_last, -1, dtype=np.int32)
+        held_out = counts.numbers[counts.numbers < len(self)]
+        lacking[held_out] = number[held_out]
+        cells: np.ndarray | CellsElsewhere
+        if isinstance(self.fold, LazyColumn):
+            rows = RowColumns.of(X, {"fold": self.fold}, stats)
+            numbered = partial(_cells_of_part, number), "cells-of-part"
+            column = rows.column(*numbered, stats)
+            cells = CellsElsewhere(counts.sizes[order], partial(rows.each, *numbered), column)
+        else:
+            cells = number[self.fold]
+        return Resampling(cells, Lacking(lacking, (len(lacking), len(order))))
 
     def side(self, number: int, side: int) -> np.ndarray:
         """One side of a split, row numbers in ascending order."""
@@ -130,6 +195,29 @@ class FoldSplits(DrawnSplits):
         """Which rows a side has, bool (n_rows,)."""
         number, fold = range(len(self))[number], np.asarray(self.fold)
         return fold == number if side == TEST else fold != number
+
+
+def _cells_of_part(number: np.ndarray, fold: np.ndarray, first_row: int) -> np.ndarray:
+    found: np.ndarray = number[fold]
+    return found
+
+
+def _counts_of_part(fold: np.ndarray, first_row: int) -> FoldCounts:
+    return FoldCounts.of(fold, first_row)
+
+
+def _counted(X: Any, fold: LazyColumn, stats: FitStatistics) -> FoldCounts:
+    """How many rows of a table each fold has."""
+    rows = RowColumns.of(X, {"fold": fold}, stats)
+
+    def work(ask: Callable[..., list[FoldCounts]]) -> FoldCounts:
+        return FoldCounts.joined(ask(_as_it_is))
+
+    return rows.asked(_counts_of_part, work, stats)
+
+
+def _as_it_is(part: T) -> T:
+    return part
 
 
 class Splits(DrawnSplits):
@@ -227,6 +315,33 @@ class RowsOfSides:
         if len(side) > 0:
             rows[side] = True
         return rows
+
+
+def sets_of(
+    splits: Sequence[Split], table: TrainingTable, rows: np.ndarray | None, has_last: bool = True
+) -> Resampling:
+    """The training sides of splits, and at last some rows of the table, None: all, as sets."""
+    n_rows = len(table.y)
+    if rows is None and isinstance(table.y, LazyColumn) and len(splits) == 0:
+        splits = no_folds(table.X, table.stats)
+    if rows is None and isinstance(splits, FoldSplits):
+        return splits.sets(has_last, table.X, table.stats)
+    if has_last:
+        rows = np.ones(n_rows, dtype=bool) if rows is None else rows
+    return of_sets(RowsOfSides(splits, n_rows, rows if has_last else None))
+
+
+def no_folds(X: Any, stats: FitStatistics) -> FoldSplits:
+    """No splits of a table of a Dask collection: no row is held out."""
+    parts = RowColumns.of(X, {"nothing": None}, stats)
+    lengths = [length for _, _, length in X.parts()]
+    fold = parts.column(_in_no_fold, "no-folds", stats, lengths)
+    none = np.array([MOST_FOLDS - 1])
+    return FoldSplits(fold, 0, FoldCounts(none, np.array([X.n_rows]), np.zeros(1, dtype=np.int64)))
+
+
+def _in_no_fold(nothing: None, first_row: int, n_rows: int) -> np.ndarray:
+    return np.full(n_rows, MOST_FOLDS - 1, dtype=np.uint16)
 
 
 ROWS_AT_ONCE = 2**16  # whose draws are held
@@ -352,8 +467,47 @@ class HashKFold(BaseEstimator):
         TypeError
             A label of a group is neither number, string nor date.
         """
+        seed = self._seed(y, groups)
+        n_rows, y, groups = self._counted(X, y, groups)
+        if self.stratify:
+            return self._stratified(np.asarray(y), seed)
+        keys = None
+        if groups is not None:
+            keys = group_keys(groups)
+            if keys.size != n_rows:
+                raise ValueError(
+                    f"groups must have one label per row: expected shape ({n_rows},), got "
+                    f"{keys.shape}."
+                )
+        found = self._of_rows(seed, keys, 0, n_rows)
+        self._check_all_occur(FoldCounts.of(found), n_rows, keys)
+        return found
+
+    def _elsewhere(
+        self, X: PartitionedTable, y: LazyColumn, groups: Any, stats: FitStatistics
+    ) -> FoldSplits:
+        """The splits of rows that are not here; arguments and errors as of `split`."""
+        seed = self._seed(y, groups)
+        if self.stratify:
+            rows = RowColumns.of(X, {"y": y}, stats)
+            fold, error = rows.column_of_all(
+                partial(_dealt, self._stratified, seed), "dealt-folds", stats
+            )
+            if fold is None:
+                raise error
+        else:
+            rows = RowColumns.of(X, {"groups": groups}, stats)
+            lengths = [length for _, _, length in X.parts()]
+            drawn = partial(_drawn_of_part, self._of_rows, seed), "drawn-folds"
+            fold = rows.column(*drawn, stats, lengths)
+        counts = _counted(X, fold, stats)
+        if not self.stratify:
+            self._check_all_occur(counts, X.n_rows, groups)
+        return FoldSplits(fold, self.n_splits, counts)
+
+    def _seed(self, y: Any, groups: Any) -> int:
+        """A seed of the random state, where these columns are as they should be."""
         check_values(CONSTRAINTS, self.get_params(), "HashKFold")
-        k = self.n_splits
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         if groups is not None and self.stratify:
             raise ValueError(
@@ -361,22 +515,34 @@ class HashKFold(BaseEstimator):
             )
         if self.stratify and y is None:
             raise ValueError("stratify=True needs y, whose classes are dealt to the folds.")
-        n_rows, y, groups = self._counted(X, y, groups)
-        if groups is not None:
-            return self._of_groups(groups, n_rows, seed)
-        if self.stratify:
-            return self._stratified(np.asarray(y), seed)
-        found, counts = np.empty(n_rows, dtype=np.uint16), np.zeros(k, dtype=np.int64)
+        return seed
+
+    def _of_rows(
+        self, seed: int, keys: np.ndarray | None, first_row: int, n_rows: int
+    ) -> np.ndarray:
+        """Folds of some rows, or of those of groups of these keys; uint16 (n_rows,)."""
+        if keys is not None:
+            return self._drawn(keyed_draws(seed, FOLDS, 0, keys.ravel()))
+        found = np.empty(n_rows, dtype=np.uint16)
         for first in range(0, n_rows, ROWS_AT_ONCE):
             some = found[first : first + ROWS_AT_ONCE]
-            some[:] = self._drawn(keyed_uint64(seed, FOLDS, first, len(some)))
-            counts += np.bincount(some, minlength=k)
-        if not counts.all():
-            raise ValueError(
-                f"n_splits={k} folds of n_samples={n_rows} rows: one of them has no row. Give "
-                "fewer folds, or another random_state."
-            )
+            some[:] = self._drawn(keyed_uint64(seed, FOLDS, first_row + first, len(some)))
         return found
+
+    def _check_all_occur(self, counts: FoldCounts, n_rows: int, keys: Any) -> None:
+        """Raise ValueError where a fold has no row; `keys` of groups, None: there are none."""
+        if len(counts.numbers) == self.n_splits:
+            return
+        if keys is None:
+            raise ValueError(
+                f"n_splits={self.n_splits} folds of n_samples={n_rows} rows: one of them has no "
+                "row. Give fewer folds, or another random_state."
+            )
+        raise ValueError(
+            f"n_splits={self.n_splits} folds of {len(np.unique(group_keys(keys)))} groups: one of "
+            "them has no group, as each group draws its own fold. Give fewer folds, another "
+            "random_state, or sklearn.model_selection.GroupKFold."
+        )
 
     def _counted(self, X: Any, y: Any, groups: Any) -> tuple[int, Any, Any]:
         """The number of rows, and what belongs to them, in memory: one value per row.
@@ -393,21 +559,6 @@ class HashKFold(BaseEstimator):
         _, y, groups = admitted(None, columns)
         check_lengths(n_rows, {"y": y, "groups": groups})
         return n_rows, y, groups
-
-    def _of_groups(self, groups: Any, n_rows: int, seed: int) -> np.ndarray:
-        keys = group_keys(groups)
-        if keys.size != n_rows:
-            raise ValueError(
-                f"groups must have one label per row: expected shape ({n_rows},), got {keys.shape}."
-            )
-        found = self._drawn(keyed_draws(seed, FOLDS, 0, keys.ravel()))
-        if not np.bincount(found, minlength=self.n_splits).all():
-            raise ValueError(
-                f"n_splits={self.n_splits} folds of {len(np.unique(keys))} groups: one of them has "
-                "no group, as each group draws its own fold. Give fewer folds, another "
-                "random_state, or sklearn.model_selection.GroupKFold."
-            )
-        return found
 
     def _drawn(self, draws: np.ndarray) -> np.ndarray:
         """Draws brought to the numbers of the folds; uint16 (n,)."""
@@ -427,6 +578,85 @@ class HashKFold(BaseEstimator):
         order = np.lexsort((keyed_uint64(seed, FOLDS, 0, len(y)), numbers.ravel()))
         found[order] = np.arange(len(y)) % self.n_splits
         return found
+
+
+def _drawn_of_part(
+    of_rows: Callable[..., np.ndarray], seed: int, groups: Any, first_row: int, n_rows: int
+) -> np.ndarray:
+    """Folds of the rows of a partition."""
+    return of_rows(seed, None if groups is None else group_keys(groups), first_row, n_rows)
+
+
+def _dealt(
+    deal: Callable[..., np.ndarray], seed: int, parts: Sequence[tuple[Any, ...]]
+) -> tuple[np.ndarray | None, Exception | None]:
+    """Folds that are dealt to all rows; or the error."""
+    try:
+        return deal(_all_of(parts)[0], seed), None
+    except Exception as error:
+        return None, error
+
+
+def _all_of(parts: Sequence[tuple[Any, ...]]) -> list[np.ndarray | None]:
+    """Columns of all rows from those of partitions; None: there is no such column."""
+    return [
+        None if column[0] is None else np.concatenate([np.asarray(each) for each in column])
+        for column in zip(*parts, strict=True)
+    ]
+
+
+def folds_elsewhere(
+    cv: Any, of_classes: bool, X: PartitionedTable, y: LazyColumn, groups: Any, stats: FitStatistics
+) -> FoldSplits | None:
+    """The splits of ``cv`` where the rows are; None: they are no folds, or have to be drawn here.
+
+    A splitter of scikit-learn is asked on a worker, which has `y` and `groups` for a moment. It is
+    asked here where it draws from a random state of this process, or fails.
+    """
+    if type(cv) is HashKFold:
+        return cv._elsewhere(X, y, groups, stats)
+    if not _is_drawn_anywhere(cv):
+        return None
+    needs_y = of_classes or not isinstance(cv, Integral | None)
+    rows = RowColumns.of(X, {"y": y if needs_y else None, "groups": groups}, stats)
+    ask = partial(_drawn_by_sklearn, cv, of_classes, X.n_rows)
+    fold, told = rows.column_of_all(ask, "folds", stats)
+    if fold is None:
+        return None
+    for words, category in told[1]:
+        warn(words, category)
+    return FoldSplits(fold, told[0], _counted(X, fold, stats))
+
+
+def _is_drawn_anywhere(cv: Any) -> bool:
+    """Whether a splitter is one of scikit-learn, and gives the same wherever it is asked."""
+    if isinstance(cv, Integral | None):
+        return True
+    if not type(cv).__module__.startswith("sklearn.model_selection."):
+        return False
+    own = vars(cv)
+    is_seeded = isinstance(own.get("random_state", 0), Integral) or own.get("shuffle") is False
+    return is_seeded and hasattr(cv, "split")
+
+
+def _drawn_by_sklearn(
+    cv: Any, of_classes: bool, n_rows: int, parts: Sequence[tuple[Any, ...]]
+) -> tuple[np.ndarray | None, Any]:
+    """Folds of all rows, how many there are, and warnings; no folds: it is to be asked anew."""
+    y, groups = _all_of(parts)
+    X = np.empty((n_rows, 0))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            splits = check_cv(cv, y, classifier=of_classes).split(X, y, groups)
+            drawn = Splits(splits, n_rows).in_short()
+        except Exception:
+            return None, None
+    if not isinstance(drawn, FoldSplits):
+        return None, None
+    theirs = [each for each in heard if "sklearn" in each.filename]  # and not of other threads
+    said = [(str(each.message), each.category) for each in theirs]
+    return np.asarray(drawn.fold), (len(drawn), said)
 
 
 def fold_results(

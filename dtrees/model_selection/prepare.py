@@ -36,7 +36,14 @@ from dtrees.estimators.eval_sets import Whole
 from dtrees.estimators.resume import SavedGrowths
 from dtrees.estimators.training_sets import TrainingTable
 from dtrees.estimators.trees import BaseDecisionTree
-from dtrees.model_selection.folds import DrawnSplits, HashKFold, Split, Splits
+from dtrees.model_selection.folds import (
+    DrawnSplits,
+    FoldSplits,
+    HashKFold,
+    Split,
+    Splits,
+    folds_elsewhere,
+)
 from dtrees.parallel import (
     REGIMES,
     Checkpoint,
@@ -110,6 +117,10 @@ def unsupported_splits(splits: Sequence[Split], n_rows: int) -> str | None:
     """Why splits are no sets of rows; None: they are."""
     if not splits:
         return "there are no splits"
+    if isinstance(splits, FoldSplits):
+        counts = splits.counts
+        is_empty = (counts.sizes == n_rows) & (counts.numbers < len(splits))
+        return "a training side is empty" if is_empty.any() else None
     for split in splits:
         if not isinstance(split, tuple | list) or len(split) != 2:
             return "a split is no pair of a training side and a test side"
@@ -233,7 +244,7 @@ def prepare(
     X = in_scipy(X)
     arguments = replace(arguments, cv=with_collections(arguments.cv, y, arguments.groups))
     if reason is None:
-        X, y = _where_it_is(X, y, arguments)
+        X, y, arguments = _where_they_are(X, y, arguments)
     y, arguments = in_memory(X, y, arguments)
     if reason is not None:
         return replace(arguments, X=X, y=y, reason=reason)
@@ -250,7 +261,13 @@ def prepare(
         if check is not None:
             check()
         X, y = indexable(X, y)
-        if draw is None:
+        splits: Sequence[Split] | None = None
+        if isinstance(y, LazyColumn):
+            of_classes = is_classifier(arguments.estimator)
+            splits = folds_elsewhere(cv, of_classes, X, y, groups, arguments.stats)
+        if splits is not None:
+            pass
+        elif draw is None:
             splitter = check_cv(cv, y, classifier=is_classifier(arguments.estimator))
             splits = draw_splits(splitter, X, y, groups)
         else:
@@ -347,19 +364,31 @@ def refuse_unknown_params(arguments: Arguments) -> None:
             )
 
 
-def _where_it_is(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Any]:
-    """A table, and a target that stays where it is if the codes may: then as a `LazyColumn`."""
-    estimator = arguments.estimator
+def _where_they_are(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Any, Arguments]:
+    """A table, and what belongs to its rows: a `LazyColumn`, where it stays with the codes."""
+    estimator, groups, stats = arguments.estimator, arguments.groups, arguments.stats
     if not (is_lazy(X) and isinstance(estimator, BaseModel)):
-        return X, y
+        return X, y, arguments
     regimes = REGIMES[1:] if isinstance(estimator, BaseBoosting) else ("partitioned",)
     how = getattr(estimator, "regime", None), regimes
-    X, y = admitted_where_they_are(X, {"y": y}, arguments.stats, *how)
-    return X, LazyColumn(y, X.n_rows, arguments.stats) if is_lazy(y) else y
+    X, y = admitted_where_they_are(X, {"y": y}, stats, *how)
+    if not is_lazy(y):
+        return X, y, arguments
+
+    def column(values: Any) -> Any:
+        is_one = is_lazy(values) and getattr(values, "ndim", None) == 1
+        fits = is_one and known_length(values) in (None, X.n_rows)
+        return LazyColumn(values, X.n_rows, stats) if fits else values
+
+    groups = column(lazy_keys(groups) if isinstance(arguments.cv, HashKFold) else groups)
+    params = arguments.params
+    if "sample_weight" in (params or {}):
+        params = {**params, "sample_weight": column(params["sample_weight"])}
+    return X, column(y), replace(arguments, groups=groups, params=params)
 
 
 def in_memory(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Arguments]:
-    """What belongs to the rows of a table: fetched, where it is a Dask collection, or a lazy `y`.
+    """What belongs to the rows of a table: fetched, where it is a Dask collection.
 
     Where folds are drawn by keys of groups, the keys are fetched, and not the labels. The table is
     looked at before scikit-learn converts it: a damaged sparse matrix would end the process.
@@ -371,9 +400,10 @@ def in_memory(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Arguments]:
     if isinstance(arguments.cv, HashKFold):
         groups = lazy_keys(groups)
     named = {f"params[{name!r}]": value for name, value in given.items()}
-    columns = {"y": None if isinstance(y, LazyColumn) else y, "groups": groups, **named}
-    _, found, groups, *values = admitted(None, columns, arguments.stats)
-    y = found if found is not None else y
+    columns = {"y": y, "groups": groups, **named}
+    looked_at = {name: each for name, each in columns.items() if not isinstance(each, LazyColumn)}
+    _, *found = admitted(None, looked_at, arguments.stats)
+    y, groups, *values = (columns | dict(zip(looked_at, found, strict=True))).values()
     if params is not None:
         params = dict(zip(params, values, strict=True))
         is_boosting = _ends_in_boosting(arguments.estimator)

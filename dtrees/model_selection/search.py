@@ -46,7 +46,7 @@ from dtrees.callbacks import Bar
 from dtrees.coding.sparse_positions import in_scipy
 from dtrees.coding.tables import row_values
 from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked
-from dtrees.core.membership.resampling import Resampling, of_sets
+from dtrees.core.membership.resampling import Resampling
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.forests import BaseForest
@@ -54,7 +54,7 @@ from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.exceptions import ClusterError, NotSharedWarning
 from dtrees.model_selection.candidates import Cells, Growth, Parameters, cells_of, growths_of
 from dtrees.model_selection.fitted_splits import score_models, scores_by_leaves, warn_of_undefined
-from dtrees.model_selection.folds import RowsOfSides, Split
+from dtrees.model_selection.folds import RowsOfSides, Split, sets_of
 from dtrees.model_selection.pipelines import (
     PipelineWork,
     ends_in_dtrees,
@@ -238,9 +238,8 @@ class SharedSearch:
             found.fail(error, len(splits))
         lines.start(sorted(errors))
         lines.end(sorted(errors), found)
-        rows = np.ones(len(table.y), dtype=bool) if work.rows is None else work.rows
         keeps_final = bool(self.refit) and len(growths) == 1
-        sets = of_sets(RowsOfSides(splits, len(rows), rows if keeps_final else None))
+        sets = sets_of(splits, table, work.rows, keeps_final)
         cells = None
         for growth in growths:
             lines.start(growth.places)
@@ -251,7 +250,7 @@ class SharedSearch:
             return None
         start = time.perf_counter()
         growth = next(growth for growth in growths if self.best_index_ in growth.places)
-        fitted, model = self._best(growth, table, rows, cells if keeps_final else None)
+        fitted, model = self._best(growth, work, cells if keeps_final else None)
         if isinstance(model, Exception):
             raise model
         self._keep_best(model, start)
@@ -278,12 +277,13 @@ class SharedSearch:
         return cells
 
     def _best(
-        self, growth: Growth, table: TrainingTable, rows: np.ndarray, cells: Cells | None
+        self, growth: Growth, work: SplitTable, cells: Cells | None
     ) -> tuple[FittedSets, Any]:
         """The best candidate's model of some rows; `cells` have it, if there are any."""
         candidate = growth.places.index(self.best_index_)
         if cells is None:
-            fitted = fit_table(growth.estimator_of(candidate), table, of_sets(rows[None]))
+            rows = sets_of((), work.table, work.rows)
+            fitted = fit_table(growth.estimator_of(candidate), work.table, rows)
             return fitted, fitted.models[0]
         model = cells.fitted.models[-1]
         if not isinstance(model, Exception):

@@ -31,7 +31,7 @@ from dask.delayed import Delayed
 
 from dtrees.coding.tables import row_values
 from dtrees.parallel.client import limits_of, scheduler_of
-from dtrees.parallel.executors import Executor, run_with_retries
+from dtrees.parallel.executors import Executor, computed, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.lazy_collections import is_lazy
 from dtrees.parallel.partitions import (
@@ -99,16 +99,20 @@ class LazyColumn:
 
     Attributes
     ----------
-    collection : Dask collection of one dimension
+    collection : Dask collection of one dimension, or list
+        A list: tasks that make stretches of the values, and how many each has.
     n_rows : int
         Of the table; whoever reads the column sees whether it has as many.
     stats : FitStatistics
         Told of the phase "reading".
+    kept : object, default=None
+        Holds the values on the cluster; without it they are made anew for each reader.
     """
 
     collection: Any
     n_rows: int
     stats: FitStatistics
+    kept: Any = None
     _here: Any = field(default=None, init=False)
 
     ndim = 1
@@ -123,7 +127,11 @@ class LazyColumn:
 
     def here(self) -> Any:
         """The values in memory, as `admitted` makes them; they stay here."""
-        if self._here is None:
+        if self._here is None and isinstance(self.collection, list):
+            with self.stats.phase("reading"):
+                parts = computed(*(task for task, _ in self.collection))
+                self._here = np.concatenate(parts)
+        elif self._here is None:
             _, self._here = admitted(None, {"column": self.collection}, self.stats)
         return self._here
 
@@ -146,6 +154,8 @@ class RowColumns:
     # of each partition that has rows, and each column; none where there is no such column
     pieces: list[list[Pieces]]
     firsts: list[int]  # number of the first row of each of these partitions
+    # makes others of the columns of a partition; None: they are as given
+    change: Callable[..., Sequence[Any]] | None = None
 
     @classmethod
     def of(
@@ -178,7 +188,9 @@ class RowColumns:
             if value is None:
                 cuts.append([[] for _ in rows])
                 continue
-            if is_lazy(value):
+            if isinstance(value, list):  # of a `LazyColumn`
+                parts, lengths = map(list, zip(*value, strict=True))
+            elif is_lazy(value):
                 known = known_lengths(value)
                 lengths = next(counts) if known is None else known.tolist()
                 parts = delayed_parts(value)
@@ -197,11 +209,58 @@ class RowColumns:
         Tasks of Dask, made anew with each call; None in place of a column that there is not. Those
         of partitions get one `more` argument each, if there are such.
         """
-        make, common = dask.delayed(_of_pieces, pure=False), _sent_once(function)
+        make, common = dask.delayed(_of_pieces, pure=False), _sent_once((function, self.change))
         key = f"{name}-{uuid4().hex}"
         given = [self.pieces, self.firsts, *([] if more is None else [more])]
         rows = zip(*given, strict=True)
         return [make(common, *own, dask_key_name=(key, i)) for i, own in enumerate(rows)]
+
+    def column(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        stats: FitStatistics,
+        more: Sequence[Any] | None = None,
+    ) -> LazyColumn:
+        """What a function makes of the columns of each partition, as `each`, in one column."""
+        return LazyColumn(
+            self._with_lengths(self.each(function, name, more)), self.table.n_rows, stats
+        )
+
+    def column_of_all(
+        self,
+        function: Callable[[list[Any]], tuple[Any, Any]],
+        name: str,
+        stats: FitStatistics,
+    ) -> tuple[LazyColumn | None, Any]:
+        """A column that a function makes on one worker, which has all columns for a moment.
+
+        `function` gets the columns of each partition, and returns values, or None, and what else is
+        to be told. The values go back to the partitions, and stay there as long as the column does.
+        """
+        make, cut = (dask.delayed(each, pure=False) for each in (function, _cut_out))
+        key = f"{name}-{uuid4().hex}"
+        made = make(self.each(_as_they_are, "rows-of-part"), dask_key_name=f"all-{key}")
+        told = dask.delayed(_told, pure=False)(made, dask_key_name=f"told-{key}")
+        rows = [(first, first + length) for _, first, length in self.table.parts()]
+        parts = [cut(made, *own, dask_key_name=(key, i)) for i, own in enumerate(rows)]
+
+        def work(executor: Executor) -> tuple[Any, bool, Any]:
+            (found, is_there) = executor.fetch(executor.hold([made, told])[1:])[0]
+            client, kept = getattr(executor, "client", None), None
+            if is_there and client is not None:
+                kept = client.persist(parts)
+            return found, is_there, kept
+
+        found, is_there, kept = run_with_retries([self.table.collection], work, stats)
+        if not is_there:
+            return None, found
+        return LazyColumn(self._with_lengths(parts), self.table.n_rows, stats, kept), found
+
+    def _with_lengths(self, tasks: Sequence[Any]) -> list[tuple[Any, int]]:
+        """Tasks that make a value for each row of the partitions, as `LazyColumn` has them."""
+        lengths = [length for _, _, length in self.table.parts()]
+        return list(zip(tasks, lengths, strict=True))
 
     def asked(
         self,
@@ -256,14 +315,36 @@ def _cut(parts: Sequence[Any], ends: np.ndarray, rows: Sequence[tuple[int, int]]
     return found
 
 
-def _of_pieces(function: Callable[..., Any], columns: Sequence[Pieces], *others: Any) -> Any:
-    return function(*map(_joined, columns), *others)
+def _of_pieces(
+    how: tuple[Callable[..., Any], Callable[..., Sequence[Any]] | None],
+    columns: Sequence[Pieces],
+    *others: Any,
+) -> Any:
+    function, change = how
+    found = map(_joined, columns)
+    return function(*(found if change is None else change(*found)), *others)
+
+
+def _as_they_are(*columns: Any) -> tuple[Any, ...]:
+    """The columns of a partition, without the number of its first row."""
+    return columns[:-1]
+
+
+def _cut_out(made: tuple[Any, Any], first: int, last: int) -> Any:
+    return made[0][first:last]
+
+
+def _told(made: tuple[Any, Any]) -> tuple[Any, bool]:
+    """What is told beside the values, and whether there are values."""
+    return made[1], made[0] is not None
 
 
 def _joined(pieces: Pieces) -> Any:
     """A column from its pieces; None: there is none."""
     found = []
     for part, first, last in pieces:
+        if len(part) < last:
+            raise ValueError(f"A part of a column has {len(part)} rows, of which {last} are asked.")
         if len(part) > last - first:
             part = part.iloc[first:last] if hasattr(part, "iloc") else part[first:last]
         found.append(row_values(part))

@@ -10,6 +10,14 @@ import numpy as np
 import pytest
 from distributed import Client
 from sklearn.base import clone
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+)
 
 from dtrees import (
     AdaBoostClassifier,
@@ -23,6 +31,7 @@ from dtrees import (
     losses,
 )
 from dtrees.coding.target import GivenRows, Target, TargetUnits
+from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.eval_sets import EvalSet
 from dtrees.model_selection import (
     GridSearchCV,
@@ -33,6 +42,8 @@ from dtrees.model_selection import (
     cross_validate,
     validation_surface,
 )
+from dtrees.model_selection.folds import RowsOfSides, sets_of
+from dtrees.model_selection.prepare import Arguments, prepare
 from dtrees.parallel import (
     FitStatistics,
     LazyColumn,
@@ -194,6 +205,116 @@ class TestLazyColumns:
         assert [first for *_, first in found] == [0, 300, 600]
         assert [none for _, none, _ in found] == [None] * 3
         np.testing.assert_array_equal(np.concatenate([y for y, *_ in found]), CLASSES)
+
+
+GROUPS = RNG.integers(0, 40, N)
+SPLITTERS = {
+    "hash": HashKFold(4, random_state=3),
+    "hash of many": HashKFold(80, random_state=3),
+    "hash of groups": HashKFold(3, random_state=1),
+    "stratified hash": HashKFold(5, stratify=True, random_state=2),
+    "number": 5,
+    "none": None,
+    "shuffled": StratifiedKFold(3, shuffle=True, random_state=0),
+    "by groups": GroupKFold(4),
+    "one group": LeaveOneGroupOut(),
+    "given": PredefinedSplit(np.r_[[-1] * 400, np.arange(500) % 3]),
+}
+
+
+def splits_of(estimator, cv, *columns, **groups):
+    """What `prepare` makes of these: splits, and the table and y that models grow from."""
+    arguments = Arguments("a test", estimator, cv, **groups)
+    prepared = prepare(arguments, *columns, reason=None)
+    assert prepared.reason is None
+    return prepared
+
+
+class TestFolds:
+    @pytest.mark.one_of(4)
+    @pytest.mark.parametrize("cut", CUTS)
+    @pytest.mark.parametrize("name", SPLITTERS)
+    def test_are_those_of_rows_in_memory(self, name, cut, two, monkeypatch):
+        cv, groups = SPLITTERS[name], GROUPS if "group" in name else None
+        for kind, y in ((RandomForestClassifier, "words"), (RandomForestRegressor, "numbers")):
+            if "strat" in name or name == "shuffled":
+                kind, y = RandomForestClassifier, "objects"
+            estimator = kind(1, regime="partitioned")
+            local = splits_of(estimator, cv, X, TARGETS[y], groups=groups)
+            with two.as_current(), monkeypatch.context() as patch:
+                patch.setattr(LazyColumn, "here", None)
+                own = table(), lazy(TARGETS[y], cut)
+                there = splits_of(estimator, cv, *own, groups=lazy(groups, cut))
+                sets = [sets_of(there.cv, there.shared().table, None, last) for last in (0, 1)]
+            with two.as_current():
+                assert there.cv.fold.here().dtype == np.uint16
+                np.testing.assert_array_equal(there.cv.fold, local.cv.fold)
+                assert len(there.cv) == len(local.cv)
+                for last, found in enumerate(sets):
+                    every = np.ones(N, dtype=bool) if last else None
+                    assert_same_sets(found, of_sets(RowsOfSides(local.cv, N, every)))
+                    assert_same_sets(sets_of(local.cv, local.shared().table, None, last), found)
+            del there, sets, found
+        assert ours(two) == []
+
+    @pytest.mark.parametrize(
+        ("cv", "y", "groups", "words"),
+        [
+            (HashKFold(2000, random_state=0), CLASSES, None, "one of them has no row"),
+            (HashKFold(39, random_state=0), CLASSES, GROUPS % 9, "of 9 groups: one of them"),
+            (HashKFold(600, stratify=True), CLASSES, None, "greater than the number of members"),
+            (HashKFold(3, stratify=True), CLASSES, GROUPS, "cannot be stratified"),
+            (HashKFold(1), CLASSES, None, "n_splits"),
+            (600, CLASSES, None, "greater than the number of members"),
+            (GroupKFold(3), CLASSES, None, "'groups' parameter should not be None"),
+            (3, np.where(np.arange(N) == 7, None, TARGETS["objects"]), None, "y"),
+        ],
+    )
+    def test_errors_are_those_of_rows_in_memory(self, cv, y, groups, words, two):
+        estimator = RandomForestClassifier(1, regime="partitioned")
+        found = []
+        with two.as_current():
+            for own in ((X, y, groups), (table(), lazy(y), lazy(groups))):
+                with pytest.raises((ValueError, TypeError), match=words) as error:
+                    splits_of(estimator, cv, *own[:2], groups=own[2])
+                found.append((error.type, str(error.value)))
+        assert found[0] == found[1]
+        assert ours(two) == []
+
+    def test_warnings_are_told_here(self, two):
+        y = np.where(np.arange(N) < 2, 9, CLASSES)
+        estimator = RandomForestClassifier(1, regime="partitioned")
+        with two.as_current(), pytest.warns(UserWarning, match="class in y has only 2 members"):
+            splits_of(estimator, 5, table(), lazy(y))
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: ShuffleSplit(3, random_state=0),
+            lambda: StratifiedKFold(3, shuffle=True),
+            lambda: KFold(3, shuffle=True, random_state=np.random.RandomState(5)),
+            lambda: [(np.arange(100), np.arange(100, 200))],
+            lambda: StratifiedKFold(3, shuffle=True, random_state=np.random.RandomState(5)),
+        ],
+    )
+    def test_others_are_drawn_here(self, make, two):
+        estimator, found = RandomForestClassifier(1, regime="partitioned"), []
+        with two.as_current():
+            for own in ((X, CLASSES), (table(), lazy(CLASSES))):
+                np.random.seed(3)  # noqa: NPY002 - the state that scikit-learn draws from
+                found.append(splits_of(estimator, make(), *own).cv)
+        for one, other in zip(*found, strict=True):
+            for side, same in zip(one, other, strict=True):
+                np.testing.assert_array_equal(side, same)
+
+
+def assert_same_sets(found, expected):
+    np.testing.assert_array_equal(found.cells, expected.cells)
+    assert np.asarray(found.cells).dtype == np.asarray(expected.cells).dtype
+    assert found.mix.shape == expected.mix.shape
+    np.testing.assert_array_equal(found.mix.cell, expected.mix.cell)
+    assert found.mix.cell.dtype == expected.mix.cell.dtype
+    assert found.totals().tolist() == expected.totals().tolist()
 
 
 def assert_same(one, other):

@@ -67,6 +67,24 @@ class Lacking:
         return mix
 
 
+@dataclass(frozen=True, eq=False)
+class CellsElsewhere:
+    """Cells of rows that are not here, but in parts.
+
+    As an array, they come here.
+    """
+
+    sizes: np.ndarray  # int64 (n_cells,): rows of each
+    each: Callable[[], list[Any]]  # those of the parts: tasks of Dask, made anew with each call
+    column: Any  # of all rows, which comes here as an array
+
+    def __len__(self) -> int:
+        return int(self.sizes.sum())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.column, dtype=dtype, copy=copy)
+
+
 Integers = Callable[[list[int]], tuple[np.ndarray | None, int]]
 
 
@@ -145,8 +163,9 @@ def without_class_weights(target: Target) -> Target:
 class Resampling:
     """Which rows, how often, in which training set."""
 
-    # uint16 or uint32 (n_rows,): the cell of every row; None when there is a single one
-    cells: np.ndarray | None
+    # uint16 or uint32 (n_rows,): the cell of every row; None when there is a single one. Or
+    # `CellsElsewhere`
+    cells: Any
     # int64 or bool (n_sets, n_cells), or Lacking: how often a cell counts in a set
     mix: np.ndarray | Lacking
     # of each set, where they are not those of the target, which then has none
@@ -154,6 +173,12 @@ class Resampling:
     _apart: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def here(self) -> Resampling:
+        """The same, whose cells are here."""
+        if not isinstance(self.cells, CellsElsewhere):
+            return self
+        return replace(self, cells=np.asarray(self.cells))
 
     def cells_of(self, sets: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """The cells that some of the sets tell apart; computed once for every tree of a forest.
@@ -236,8 +261,10 @@ class Resampling:
         has = self.has(number)
         own, others = np.flatnonzero(has), np.flatnonzero(~has)
         if len(own) == 1:  # a comparison is many times as fast as looking up
-            return self.cells == int(own[0])
-        return self.cells != int(others[0]) if len(others) == 1 else has[self.cells]
+            found: np.ndarray = self.cells == int(own[0])
+        else:
+            found = self.cells != int(others[0]) if len(others) == 1 else has[self.cells]
+        return found
 
     def totals(self, numbers: np.ndarray | None = None) -> np.ndarray:
         """Sum up a number per row over the rows of each set; int64 (n_sets,).
@@ -246,7 +273,9 @@ class Resampling:
         """
         assert self.cells is not None
         n_cells = self.mix.shape[1]
-        if numbers is None or (numbers.dtype == bool and numbers.all()):
+        if numbers is None and isinstance(self.cells, CellsElsewhere):
+            of_cell = self.cells.sizes
+        elif numbers is None or (numbers.dtype == bool and numbers.all()):
             of_cell = np.bincount(self.cells, minlength=n_cells)
         elif n_cells <= FEW_CELLS:  # a bincount waits for the sum that it wrote last
             parts = [numbers * (self.cells == cell) for cell in range(n_cells)]
