@@ -67,7 +67,9 @@ def did_you_mean(word: object, options: Iterable[str], loss: object = None) -> s
 
 
 def elsewhere(word: object, options: Iterable[str]) -> str:
-    """Where a loss or criterion is that no option is like; "" of other words."""
+    """Where a loss, criterion or estimator is that no option is like; "" of other words."""
+    if hasattr(word, "fit"):
+        return " Ensembles of any estimator are scikit-learn's, in sklearn.ensemble."
     known, said = set(options), str(word).lower()
     meant = {said, *WORDS.get(said, ())}
     for lacking, words in NOT_HERE.items():

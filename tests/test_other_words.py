@@ -22,7 +22,7 @@ X, Y = [[float(i)] for i in range(40)], [0, 1] * 20
         ("GradientBoostingClassifier", "loss", "binary:logistic", "log_loss"),
         ("GradientBoostingClassifier", "loss", "MultiClass", "log_loss"),
         ("DecisionTreeRegressor", "criterion", "mse", "squared_error"),
-        ("RandomForestRegressor", "criterion", "friedman_mse", "squared_error"),
+        ("RandomForestRegressor", "criterion", "variance", "squared_error"),
         ("RandomForestClassifier", "criterion", "Gini", "gini"),
         ("RandomForestClassifier", "criterion", "information_gain", "entropy"),
         ("DecisionTreeClassifier", "handle_unknown", "majorit", "majority"),

@@ -95,7 +95,10 @@ REASONS = _by_name(
             "device device_type gpu_id predictor task_type": "Models grow on processors only.",
             "dtrain train_set": "Give the table and the target: fit(X, y).",
             "enable_categorical": "Columns of categories need no switch.",
-            "estimator": "All models are of decision trees, and take the parameters of these.",
+            "estimator": (
+                "Ensembles of any estimator are scikit-learn's, in sklearn.ensemble. These are of "
+                "decision trees, and take the parameters of trees."
+            ),
             "extra_trees splitter": "A tree takes the best split; ExtraTrees draws thresholds.",
             "feature_name feature_names": "Names are those of the columns of a data frame.",
             "feature_weights": "Columns have no weights.",

@@ -83,6 +83,14 @@ def test_unfitted_trees(kind):
         assert tree.get_params() == model[0].get_params()
 
 
+@pytest.mark.parametrize("kind", [AdaBoostRegressor, BaggingRegressor])
+def test_ensembles_of_any_estimator_are_scikit_learns(kind):
+    with pytest.raises(TypeError, match=r"are scikit-learn's, in sklearn\.ensemble"):
+        kind(estimator=DecisionTreeRegressor())
+    with pytest.raises(ValueError, match=r"are scikit-learn's, in sklearn\.ensemble"):
+        kind(DecisionTreeRegressor()).fit(X, Y)
+
+
 def test_friedman_mse_is_no_criterion_of_classes():
     tree = DecisionTreeClassifier(criterion="friedman_mse")
     with pytest.raises(ValueError, match="criterion"):
