@@ -13,6 +13,7 @@ from dtrees.inspection.importance_plot import plot_importance
 from dtrees.inspection.metric_plot import plot_metric
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
 from dtrees.inspection.plots import plot_shared_forest
+from dtrees.inspection.proximity import outlier_scores, proximities
 from dtrees.inspection.shap import Explanation, shap_values
 from dtrees.inspection.shap_plots import plot_beeswarm, plot_shap_dependence, plot_waterfall
 from dtrees.inspection.stability import (
@@ -39,6 +40,7 @@ __all__ = [
     "held_out_importances",
     "impurity_importances",
     "oob_importances",
+    "outlier_scores",
     "partial_dependence",
     "plot_beeswarm",
     "plot_importance",
@@ -47,6 +49,7 @@ __all__ = [
     "plot_shared_forest",
     "plot_tree",
     "plot_waterfall",
+    "proximities",
     "shap_values",
     "shared_forest",
     "split_counts",
