@@ -28,7 +28,6 @@ from dtrees.model_selection.candidates import Cells, Growth, cells_of
 from dtrees.model_selection.folds import TEST, FoldSplits, Split
 from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.parallel import (
-    AnsweredRows,
     LazyColumn,
     PartitionedRows,
     RequestedRows,
@@ -102,6 +101,8 @@ def _on_rows(
     y, offset, *others = columns
     own = {"offset": offset} if isinstance(fitted, FittedBoosts) else {}
     cells = cells_of(growth, replace(fitted, y=y, **own), limits)
-    walked = AnsweredRows([trees for trees, _ in cells.walks(0)], answers)
+    walked, rows = PartitionedRows(None), np.arange(len(answers[0][0]))
+    for (trees, start), found in zip(cells.walks(0), answers, strict=True):
+        walked.keep(trees, rows, start, found)
     cells.fitted = replace(cells.fitted, coded_rows=walked)
-    return function(cells, 0, np.arange(walked.n_rows), *others)
+    return function(cells, 0, rows, *others)

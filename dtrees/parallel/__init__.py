@@ -19,7 +19,6 @@ from dtrees.parallel.clusters import (
 from dtrees.parallel.coded_partitions import CodedPartitions, learn_rows, tables_kept
 from dtrees.parallel.dask_predict import Answer, Model, map_parts, map_rows
 from dtrees.parallel.distributed_apply import (
-    AnsweredRows,
     PartitionedRows,
     RequestedRows,
     RowsOfFold,
@@ -47,7 +46,6 @@ from dtrees.parallel.threads import LocalRunner, threaded
 __all__ = [
     "REGIMES",
     "Answer",
-    "AnsweredRows",
     "Checkpoint",
     "Choice",
     "CodedPartitions",

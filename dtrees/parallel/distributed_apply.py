@@ -50,13 +50,13 @@ from dtrees.parallel.coded_partitions import CodedPartitions, blocks_at_hand
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.replicated import pack, unpack
-from dtrees.parallel.row_columns import RowColumns
+from dtrees.parallel.row_columns import RowColumns, as_they_are
 from dtrees.parallel.tasks import identity
 from dtrees.typing import Runner, serial
 
 NODE_BYTES = 40  # of a node on the wire, about
 LOAD_BYTES = 64 * 2**20  # of trees that are on the way at a time
-ANSWER_BYTES = 256 * 2**20  # of answers that come, or wait on workers, at a time
+ANSWER_BYTES = 256 * 2**20  # of answers that come at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,19 +171,19 @@ BLOCK_BYTES = 32 * 2**20  # of codes that a task walks, at most, where partition
 MOST_TASKS = 64  # or so, where partitions are many and small
 PIECE_BYTES = 4 * 2**20  # of trees in a graph, one behind the other
 GRAPH_BYTES = 4 * 2**20  # or so, of a graph: of rows that it names, and the like
-MOST_GROUPS = 16  # or so, of sides that are small
-GROUP_BYTES = 64 * 2**20  # of answers of sides that are joined by one task
+MOST_JOINS = 16  # tasks that join sides, one after the other where these are more
 
 
 class PartitionedRows(LeafLookup):
     """The rows of a coded table that stays in its partitions, as `CodedRows`.
 
-    `stats` are told what was lost on the way.
+    `parts` are `CodedPartitions`; None: all answers are at hand. `stats` are told what was lost on
+    the way.
     """
 
     is_here = False
 
-    def __init__(self, parts: CodedPartitions, stats: FitStatistics | None = None) -> None:
+    def __init__(self, parts: Any, stats: FitStatistics | None = None) -> None:
         self.parts = parts
         self._stats = stats
         self._at_hand: dict[tuple[str, int], list[tuple[Asked, Any]]] = {}
@@ -200,15 +200,24 @@ class PartitionedRows(LeafLookup):
         ]
         answers = walk_parts(self.parts, asked, stats=self._stats)
         for (trees, rows), found in zip(asked, answers, strict=True):
-            for tree, leaves in zip(trees, found, strict=True):
-                self._keep("leaves", ((tree,), rows), leaves)
+            self.keep(trees, rows, None, found)
 
     def bring_values(self, asked: Sequence[Asked], starts: Sequence[float] | None = None) -> None:
         """The same for what models say of rows."""
         starts = [0.0] * len(asked) if starts is None else starts
         answers = walk_parts(self.parts, asked, starts=starts, stats=self._stats)
-        for one, (total,) in zip(asked, answers, strict=True):
-            self._keep("values", one, total)
+        for (trees, rows), start, total in zip(asked, starts, answers, strict=True):
+            self.keep(trees, rows, start, total)
+
+    def keep(
+        self, trees: Sequence[Tree], rows: np.ndarray, start: float | None, answers: Sequence[Any]
+    ) -> None:
+        """Have answers to a walk at hand, until they are taken."""
+        if start is not None:
+            self._keep("values", (trees, rows), answers[0])
+            return
+        for tree, leaves in zip(trees, answers, strict=True):
+            self._keep("leaves", ((tree,), rows), leaves)
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, as `CodedRows.leaves`; a pass over the codes, if it is not at hand."""
@@ -245,7 +254,7 @@ class PartitionedRows(LeafLookup):
         """Where an answer is at hand."""
         trees, rows = asked
         for place, ((of, those), _) in enumerate(self._at_hand.get((what, id(trees[0])), [])):
-            if len(of) == len(trees) and np.array_equal(those, rows):
+            if len(of) == len(trees) and (those is rows or np.array_equal(those, rows)):
                 return place
         return None
 
@@ -285,33 +294,6 @@ def walk_parts(
     ]
 
 
-class AnsweredRows(LeafLookup):
-    """Rows 0, 1, 2, ... of which answers are at hand, as `walk_parts` has them, for some trees."""
-
-    is_here = False
-
-    def __init__(
-        self, walked: Sequence[Sequence[Tree]], answers: Sequence[Sequence[np.ndarray]]
-    ) -> None:
-        self._walked = walked  # whose numbers stand for them
-        self._answers = {
-            id(tree): answer
-            for trees, own in zip(walked, answers, strict=True)
-            for tree, answer in zip(trees, own, strict=False)  # a sum goes by its first tree
-        }
-        self.n_rows = len(answers[0][0])
-
-    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
-        """Leaf of the rows, which are all of these."""
-        return self._answers[id(tree)].astype(np.intp)
-
-    def sums(
-        self, trees: Sequence[Tree], rows: np.ndarray, run: Runner, start: float = 0.0
-    ) -> np.ndarray:
-        """Values of the leaves, added up."""
-        return self._answers[id(trees[0])]
-
-
 @dataclass(frozen=True, eq=False)
 class Side:
     """Rows of a side of a split, which walk, and a function of them.
@@ -321,15 +303,6 @@ class Side:
 
     walks: Sequence[Walk]  # of the same rows; one at least
     function: Callable[[list[list[np.ndarray]], list[Any]], Any]
-
-    @property
-    def n_bytes(self) -> int:
-        """Of the answers."""
-        return sum(
-            walk.rows.n_rows * walk.width(tree, place == 0)
-            for walk in self.walks
-            for place, tree in enumerate(walk.trees)
-        )
 
 
 def on_sides(
@@ -352,13 +325,12 @@ def on_sides(
         pass_.hold_columns({"fold": fold, **columns}, stats)
         joins: list[Any] = []
         held: list[Any] = []
-        n_answers = 0
-        for group in groups_of(sides):
-            joins.append(pass_.join(group))
-            n_answers += sum(side.n_bytes for side in group)
-            if pass_.n_bytes > GRAPH_BYTES or n_answers > ANSWER_BYTES:
+        step = -(-len(sides) // MOST_JOINS)
+        for first in range(0, len(sides), step):
+            joins.append(pass_.join(sides[first : first + step]))
+            if pass_.is_full:
                 held += executor.hold(joins)
-                joins, pass_.n_bytes, n_answers = [], 0, 0
+                joins, pass_.n_bytes = [], 0
         told = executor.fetch([*held, *executor.hold(joins)])
         return [said for of_group in told for said in of_group]
 
@@ -368,19 +340,6 @@ def on_sides(
         for message, category, filename, line in heard:
             warnings.warn_explicit(message, category, filename, line, registry=registry)
     return found
-
-
-def groups_of(sides: Sequence[Side]) -> list[list[Side]]:
-    """Sides whose answers are joined by one task, one after the other."""
-    groups: list[list[Side]] = []
-    most, n_bytes = -(-len(sides) // MOST_GROUPS), 0
-    for side in sides:
-        n_bytes += side.n_bytes
-        if not groups or len(groups[-1]) == most or n_bytes > GROUP_BYTES:
-            groups.append([])
-            n_bytes = side.n_bytes
-        groups[-1].append(side)
-    return groups
 
 
 class _PassOverCodes:
@@ -404,6 +363,7 @@ class _PassOverCodes:
         self._before: list[Any] = [None] * len(groups)
         self._columns: list[Any] = [None] * len(groups)
         self.n_bytes = 0  # of a graph that is not sent yet
+        self.is_full = False  # answers had better be joined before others walk
 
     def parts(self) -> list[tuple[Any, int, int]]:
         """Codes of each part, the number of its first row, and of its rows."""
@@ -412,7 +372,7 @@ class _PassOverCodes:
     def hold_columns(self, columns: Mapping[str, Any], stats: FitStatistics | None) -> None:
         """Have what belongs to the rows where the parts are asked for it."""
         stats, cut_alike = FitStatistics() if stats is None else stats, cast(Any, self)
-        own = RowColumns.of(cut_alike, columns, stats).each(_as_arrays, "columns-of-part")
+        own = RowColumns.of(cut_alike, columns, stats).each(as_they_are, "columns-of-part")
         n_bytes = sum(each.nbytes for each in columns.values() if isinstance(each, np.ndarray))
         step = max(1, GRAPH_BYTES * len(own) // max(1, n_bytes))
         some = [own[first : first + step] for first in range(0, len(own), step)]
@@ -472,6 +432,7 @@ class _PassOverCodes:
             if len(own) > 1 or self.n_bytes > GRAPH_BYTES:
                 self.hold(self._before)
             told += self._before
+        self.is_full = len(own) > 1 or self.n_bytes > GRAPH_BYTES
         join = dask.delayed(join_sides, pure=False)
         return join(
             functions,
@@ -539,7 +500,7 @@ def walk_codes_of_part(
             )
         ]
         if number in firsts:
-            of_rows.append([None if each is None else each[asked] for each in others])
+            of_rows.append([None if each is None else np.asarray(each)[asked] for each in others])
         if start is not None:
             total = np.full((len(asked), some[0].n_values), start)
             if number == 0 and before is not None:
@@ -610,11 +571,6 @@ def join_sides(
             told_of = [(each.message, each.category, each.filename, each.lineno) for each in heard]
             found.append((said, told_of))
     return found
-
-
-def _as_arrays(*columns: Any) -> list[np.ndarray | None]:
-    """Columns of a part, whose first row has a number."""
-    return [None if each is None else np.asarray(each) for each in columns[:-1]]
 
 
 def aligned(coded: CodedMatrix) -> CodedMatrix:

@@ -240,7 +240,7 @@ class RowColumns:
         """
         make, cut = (dask.delayed(each, pure=False) for each in (function, _cut_out))
         key = f"{name}-{uuid4().hex}"
-        made = make(self.each(_as_they_are, "rows-of-part"), dask_key_name=f"all-{key}")
+        made = make(self.each(as_they_are, "rows-of-part"), dask_key_name=f"all-{key}")
         told = dask.delayed(_told, pure=False)(made, dask_key_name=f"told-{key}")
         rows = [(first, first + length) for _, first, length in self.table.parts()]
         parts = [cut(made, *own, dask_key_name=(key, i)) for i, own in enumerate(rows)]
@@ -325,7 +325,7 @@ def _of_pieces(
     return function(*(found if change is None else change(*found)), *others)
 
 
-def _as_they_are(*columns: Any) -> tuple[Any, ...]:
+def as_they_are(*columns: Any) -> tuple[Any, ...]:
     """The columns of a partition, without the number of its first row."""
     return columns[:-1]
 

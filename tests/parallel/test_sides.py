@@ -36,7 +36,7 @@ from dtrees.model_selection import (
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel import PartitionedRows, distributed_apply
+from dtrees.parallel import distributed_apply
 from dtrees.parallel.distributed_apply import join_sides
 from tests.parallel.clusters import connect, ours
 
@@ -217,11 +217,11 @@ def two():
 def only_scores(monkeypatch):
     """Nothing that models say of rows comes here."""
 
-    def refuse(rows, *asked):
-        raise AssertionError("rows have walked for this process")
+    def refuse(parts, asked, **how):
+        assert not asked, "rows have walked for this process"
+        return []
 
-    for name in ("bring", "bring_values"):
-        monkeypatch.setattr(PartitionedRows, name, refuse)
+    monkeypatch.setattr(distributed_apply, "walk_parts", refuse)
 
 
 def equal(found, expected):
@@ -357,13 +357,12 @@ class TestProcesses:
 
     @pytest.mark.one_of(2)
     @pytest.mark.parametrize("case", ["boosting", "a grid of forests"])
-    def test_a_worker_dies_while_it_scores(self, case, monkeypatch, tmp_path):
+    def test_a_worker_dies_while_it_scores(self, case, monkeypatch, tmp_path, only_scores):
         path = tmp_path / "deadly"
         path.touch()
         with dask.config.set({"dtrees.regime": None}):
             expected = OF_CLASSES[case](X, CLASSES)
         monkeypatch.setattr(distributed_apply, "join_sides", DeadlyJoin(str(path)))
-        monkeypatch.setattr(PartitionedRows, "bring_values", None)
         with connect(2, 1, True) as cluster, Client(cluster):
             found = OF_CLASSES[case](as_array(X), CLASSES)
         assert not path.exists()
