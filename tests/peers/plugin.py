@@ -5,6 +5,7 @@ that a module makes hold ours, too. The classes in `LATER` come when a module ha
 its own names, and in the parameters of its tests.
 """
 
+import os
 import random
 from types import SimpleNamespace
 
@@ -35,6 +36,7 @@ NAMES = {
 # Modules make some of these as they are imported, with parameters that ours refuse.
 LATER = {"BaggingClassifier", "BaggingRegressor", *BOOSTING}
 
+os.environ["SKLEARN_SEED"] = "0"  # of what scikit-learn seeds before its tests
 all_estimators()  # imports all of scikit-learn, which goes on with its own classes
 theirs = SimpleNamespace(**vars(sklearn.model_selection))
 validation.sklearn = SimpleNamespace(model_selection=theirs)  # ours call what they replace
