@@ -47,7 +47,7 @@ from dtrees.model_selection.fitted_splits import (
     grow_splits,
     refuse_unfit_scorer,
 )
-from dtrees.model_selection.folds import TEST
+from dtrees.model_selection.folds import TEST, FoldSplits
 from dtrees.model_selection.prefitted_proxy import RowNumbers, asks_for_predictions
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
 from dtrees.model_selection.sides import of_sides
@@ -303,8 +303,13 @@ def grown_curve(estimator: Any, work: SplitTable, scoring: Any) -> BoostingCurve
     if scoring != "loss":
         check_scoring(estimator, scoring)
         refuse_unfit_scorer(scoring, estimator, work)
-    for number, rows in RowNumbers(len(work.table.y), work.splits).sides():
-        if len(rows) == 0:
+    if isinstance(work.splits, FoldSplits):
+        held_out = set(work.splits.counts.numbers.tolist())
+    else:
+        sides = RowNumbers(len(work.table.y), work.splits).sides()
+        held_out = {number for number, rows in sides if len(rows) > 0}
+    for number in range(len(work.splits)):
+        if number not in held_out:
             raise ValueError(f"Split {number} holds out no row, so that nothing can be scored.")
     grown = grow_splits(clone(estimator).set_params(early_stopping=False), work)
     return _curve_of(estimator, grown, scoring, 1.0)

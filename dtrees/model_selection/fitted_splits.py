@@ -58,7 +58,7 @@ from dtrees.model_selection.prefitted_proxy import (
     scoring_of_proxies,
 )
 from dtrees.model_selection.prepare import SplitTable
-from dtrees.model_selection.sides import of_sides
+from dtrees.model_selection.sides import here, of_sides
 from dtrees.parallel import threaded
 from dtrees.typing import serial
 
@@ -120,14 +120,13 @@ def scores_of_splits(
     Returns float64 (n_scores, n_candidates, n_splits); None: scikit-learn should be asked.
     """
     fitted, place = cells.fitted, ("train", "test").index(side)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     is_much = len(fitted.y) * len(cells.growth.places) >= MANY_SUMS
     run = threaded(fitted.models[0].n_jobs) if is_much else serial
     function = partial(_leaf_scores_of_side, scores, side == "test")
     sides = [(number, place, function) for number in range(len(splits))]
     with warnings.catch_warnings():  # of a matrix there are few rows for each class
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        of_splits = list(of_sides(cells, splits, sides, [weight], run=run))
+        of_splits = list(of_sides(cells, splits, sides, [sample_weight], run=run))
     known = [found for found in of_splits if found is not None]
     return np.stack(known, axis=2) if len(known) == len(splits) else None
 
@@ -138,10 +137,12 @@ def _leaf_scores_of_side(
     cells: Cells,
     number: int,
     rows: np.ndarray,
-    weight: np.ndarray | None,
+    sample_weight: Any,
 ) -> np.ndarray | None:
     """Scores of a side of a split, float64 (n_scores, n_candidates); `keeps` as `held_out_of`."""
-    own = None if weight is None else exact_in_sums(weight)
+    own = None
+    if sample_weight is not None:
+        own = exact_in_sums(np.asarray(sample_weight, dtype=np.float64))
     if len(rows) == 0 or (own is not None and (own <= 0).any()):  # not defined, some of them
         return None
     held_out = held_out_of(cells.fitted, number, rows, own, keeps)
@@ -252,11 +253,11 @@ def score_models(
         error_score=error_score,
         return_train_score=return_train_score,
     )
-    weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+    weight = {} if sample_weight is None else {"sample_weight": here(sample_weight)}
     with warnings.catch_warnings():  # whoever asks says more
         warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite")
         warnings.filterwarnings("ignore", category=FitFailedWarning)
-        search.fit(numbers.table, y, **weight)
+        search.fit(numbers.table, here(y), **weight)
     results = search.cv_results_
     scores = {}
     for key in results:

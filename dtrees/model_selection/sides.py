@@ -37,6 +37,12 @@ from dtrees.parallel import (
 )
 from dtrees.typing import Runner
 
+
+def here(column: Any) -> Any:
+    """A column in memory, if it is one."""
+    return column.here() if isinstance(column, LazyColumn) else column
+
+
 OfSide = Callable[..., Any]  # of cells, the number of a set, rows, and columns of these rows
 
 
@@ -60,14 +66,14 @@ def of_sides(
     fitted, walked = cells.fitted, cells.fitted.coded_rows
     numbers = RowNumbers(len(fitted.y), splits)
     if is_here or not isinstance(walked, PartitionedRows):
-        columns = [each.here() if isinstance(each, LazyColumn) else each for each in columns]
+        columns = list(map(here, columns))
 
-        def here(number: int, side: int, function: OfSide) -> Any:
+        def of_side(number: int, side: int, function: OfSide) -> Any:
             rows = numbers.rows(number, side)
             of_rows = [None if each is None else _safe_indexing(each, rows) for each in columns]
             return function(cells, number, rows, *of_rows)
 
-        tasks = [partial(here, *each) for each in sides]
+        tasks = [partial(of_side, *each) for each in sides]
         return (task() for task in tasks) if run is None else run(tasks)
     asked = []
     alone = {number: cells.alone(number) for number, _, _ in sides}

@@ -87,7 +87,7 @@ from dtrees.model_selection.search import (
     scoring_of_search,
     unsupported_model,
 )
-from dtrees.model_selection.sides import of_sides
+from dtrees.model_selection.sides import here, of_sides
 from dtrees.parallel import PartitionedTable, is_free, tables_kept
 
 LEAST_FITS = 1.9  # of all rows, that the training sides are worth together
@@ -419,7 +419,7 @@ def _by_sklearn(
     options: Mapping[str, Any],
 ) -> Any:
     """Result of scikit-learn's function for the models; where there are none, for its own."""
-    y = prepared.y
+    y = here(prepared.y)
     if models is None:
         refuse_starts(prepared, prepared.reason)
         rest = {"groups": prepared.groups, "cv": prepared.cv, "params": prepared.params}
