@@ -976,6 +976,18 @@ class TargetUnits:
     draws: MeanDraws | None = None
     shift: int = 0
 
+    def are_those_of(self, other: TargetUnits) -> bool:
+        """Whether rows of the same weight have the same integers, and classes do not weigh."""
+        own, empty = self.empty, other.empty
+        units = "offset", "y_exponent", "w_exponent", "wy_exponent", "class_exponent"
+        of_rows = self.draws, other.draws, self.per_class, other.per_class
+        return (
+            all(each is None for each in of_rows)
+            and own.class_multiplier is None
+            and empty.class_multiplier is None
+            and all(getattr(own, unit) == getattr(empty, unit) for unit in units)
+        )
+
     def target(self, rows: GivenRows) -> Target:
         """The target of some rows."""
         empty, w, means, y, wy = self.empty, None, None, rows.y, None

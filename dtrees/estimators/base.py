@@ -154,6 +154,8 @@ class BaseModel(BaseEstimator):
     class_weight: Any = None  # of classifiers
     bootstrap: bool = False  # of forests: rows are drawn as weights say
     keep_rows: bool = False  # of trees and forests of numbers
+    oob_score: Any = False  # of forests, as the next one
+    oob_tol: float | None = None
     random_state: Any
     n_jobs: int | None
 

@@ -13,7 +13,7 @@ loss of the user's is asked by a worker, which has the targets of all rows for a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,11 @@ class PartOfFit:
         y = (self.y if self.units is None else self.y[self.units > 0]).astype(np.float64)
         return float(y.min(initial=np.inf)), float(y.max(initial=-np.inf))
 
+    def are_alike(self) -> bool:
+        """Whether all rows that have a weight have the weight one."""
+        units, one = self.units, 1 / self.target.weight_unit
+        return units is None or bool((units[units > 0] == one).all())
+
     def check_own(self, loss: OwnLoss) -> None:
         """Let a loss of the user's refuse targets of rows that have a weight (ValueError)."""
         loss.check(self.y if self.units is None else self.y[self.units > 0])
@@ -179,7 +184,8 @@ class Reading:
     """How the columns of a part become a `PartOfFit`.
 
     `totals` and `sizes`, int64 (n_classes,), are rows of each class, and those that are held out;
-    None: none are. `all_grown`: neither held out nor without weight.
+    None: none are. `all_grown`: neither held out nor without weight. `are_alike`: rows that have a
+    weight have the weight one, which is not told.
     """
 
     read: Callable[..., GivenRows]
@@ -189,6 +195,7 @@ class Reading:
     totals: np.ndarray | None
     sizes: np.ndarray | None
     all_grown: bool
+    are_alike: bool = False
 
     def __call__(
         self, y: Any, sample_weight: Any, init_score: Any, first_row: int, before: np.ndarray
@@ -211,7 +218,7 @@ class Reading:
         if not self.all_grown:
             chosen = counted if held is None else counted & ~held
         if units is not None:
-            units = np.ascontiguousarray(units, dtype=np.int64)
+            units = None if self.are_alike else np.ascontiguousarray(units, dtype=np.int64)
         y_of_loss = numbers_of_loss(self.loss, target, rows.y)
         return PartOfFit(first_row, target, y_of_loss, units, offset, chosen, held)
 
@@ -261,7 +268,8 @@ def begin_elsewhere(
         if own.beyond is not None:
             begin = np.nan if has_offset else float(initial[0])
             own = own.with_quantile(partial(quantile_of_parts, ask, own.beyond, begin))
-        each = partial(columns.each, reading.arrays, "boosted-rows-of-part", before)
+        arrays = replace(reading, are_alike=all(ask(PartOfFit.are_alike))).arrays
+        each = partial(columns.each, arrays, "boosted-rows-of-part", before)
         return Beginning(
             own,
             initial,

@@ -25,16 +25,18 @@ import numpy as np
 from sklearn.base import clone
 
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.target import Target
+from dtrees.coding.target import SpreadTarget, Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.predict.raw import raw_before
+from dtrees.estimators.boosted_elsewhere import begin_elsewhere
 from dtrees.estimators.boosted_start import CodedTable, Start, sides_of, start_of
 from dtrees.estimators.boosted_stopping import Iterations
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets, Walks
 from dtrees.estimators.prediction import offsets_of
+from dtrees.exceptions import ClusterError
 from dtrees.parallel import (
     CodedPartitions,
     FitStatistics,
@@ -151,13 +153,15 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     where they have to be.
     """
     estimator._check_parameters()
-    sets = sets.here()
     place = place_of_boosting(estimator.regime)
     plan = FitPlan(clone(estimator))
     run = threaded(estimator.n_jobs)
-    codes = table.coded(plan, run)  # the same draws for all sets, and all growths of a search
+    codes = table.coded(plan, run, sets)  # the same draws for all sets, and growths of a search
     values, target, seed = codes.values, codes.target, codes.seed
     place, coded = place_of_rows(place, codes.coded)
+    is_elsewhere = isinstance(target, SpreadTarget)
+    if not is_elsewhere:
+        sets = sets.here()
     there: Any = coded
     assert sets.cells is not None
     if len(sets.cells) != coded.n_rows:
@@ -175,6 +179,11 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
 
     def begin(number: int, model: Any) -> Start:
         """Where a model begins; the target of its rows is not kept while it grows."""
+        if is_elsewhere:
+            rows = table.rows_elsewhere(plan, sets, number)
+            sides, begun = begin_elsewhere(model, rows, seed, False, stats)
+            about = replace(common, offset=None)
+            return start_of(model, about, rows.target, sides, begun=begun)
         own = _target_of(model, target, values, table.sample_weight, sets.rows(number))
         return start_of(model, common, own, sides_of(model, values, own, seed))
 
@@ -185,7 +194,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
             trees = yield from grow(model, start, None if saved is None else saved.some([number]))
             of_all = there.facts.has_missing if missing is None else missing
             model._learn(start.learned, trees, start.watch, of_all)
-        except (MemoryError, OSError):  # of a checkpoint
+        except (MemoryError, OSError, ClusterError):  # of a checkpoint, or where rows are
             raise
         except Exception as error:  # of a fit: who asked for the models decides what it is worth
             model = error
@@ -221,9 +230,8 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     stats.counts["models_together"] += len(fitted)
     for model in fitted:
         model._fit_report = stats.report()
-    y = target.y if target.kind == "classification" else values.astype(np.float64, copy=False)
-    n_live = sets.totals(target.has_weight)
-    return FittedBoosts(models, codes.book, target, codes.rows, y, n_live, offset)
+    told = table.told_of(plan, codes, sets)
+    return FittedBoosts(models, codes.book, target, codes.rows, *told, offset)
 
 
 def _asked(*about: Any) -> Fit:
@@ -243,7 +251,7 @@ def _grow_elsewhere(
             there = [] if saved is None else saved.trees()[0]
             heard = Iterations(model, start, [], (), None, there, saved)
             about = start.rows, start.growing, thresholds, start.begun.held, scores
-            models.append(SpreadModel(coded, *about, heard.earlier))
+            models.append(SpreadModel(coded, *about, heard.earlier, start.begun.elsewhere))
             begun.append((fit, heard))
     if not models:
         return

@@ -61,6 +61,7 @@ from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.parallel import (
     CodedPartitions,
     FitStatistics,
+    LazyColumn,
     LocalRunner,
     PartitionedRows,
     PartitionedTable,
@@ -364,14 +365,18 @@ class RowsElsewhere:
         table: PartitionedTable,
         columns: Mapping[str, Any],
         stats: FitStatistics | None,
+        lacks: int | None = None,
     ) -> RowsElsewhere:
         """Those of a table; ValueError: some cannot be fitted, or lengths differ.
 
-        Raises TableTooLargeError before anything is read.
+        With `lacks` the last of the `columns` are cells, and rows of this one weigh nothing. Raises
+        TableTooLargeError before anything is read.
         """
         stats = FitStatistics() if stats is None else stats
         check_table(table, **_place_of(estimator), stats=stats)
         own = RowColumns.of(table, columns, stats)
+        if lacks is not None:
+            own = replace(own, change=partial(_without_cell, lacks))
         read = partial(_given_rows, type(estimator).__name__, "classes_" in estimator._learns)
 
         def work(ask: Ask) -> tuple[Any, ...]:
@@ -382,6 +387,10 @@ class RowsElsewhere:
             return units, units.elsewhere(ask, each), cuts, counts
 
         return cls(own, read, *own.asked(read, work, stats))
+
+    def y(self, stats: FitStatistics) -> LazyColumn:
+        """Numbers of classes, or the target as numbers, of all rows."""
+        return self.columns.column(partial(_y_of_rows, self.read, self.units), "y-of-part", stats)
 
     def cut_weights(self) -> list[Any] | None:
         """`dtrees.coding.target.cut_weights` of each part: tasks of Dask; None: there are none."""
@@ -412,6 +421,20 @@ def _given_rows(
 
 def _target_of_rows(read: Callable[..., GivenRows], units: TargetUnits, *columns: Any) -> Target:
     return units.target(read(*columns))
+
+
+def _y_of_rows(read: Callable[..., GivenRows], units: TargetUnits, *columns: Any) -> np.ndarray:
+    rows, classes = read(*columns), units.empty.classes
+    return rows.y if classes is None else rows.numbers_of(classes)
+
+
+def _without_cell(lacks: int, y: Any, sample_weight: Any, *columns: Any) -> tuple[Any, ...]:
+    """Columns of rows, of which those of a cell weigh nothing; without the cells."""
+    *others, cells = columns
+    weight = (cells != lacks).astype(np.float64)
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight, dtype=np.float64) * weight
+    return y, weight, *others
 
 
 def _cut_weights_of(

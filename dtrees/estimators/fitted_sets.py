@@ -49,7 +49,7 @@ class FittedSets:
     book: CodeBook  # of the table
     target: Target  # of all rows; knows the classes
     coded_rows: LeafLookup  # the table, ready to be walked
-    y: np.ndarray  # numbers of classes, unsigned, or the target as given; (n_rows,)
+    y: Any  # numbers of classes, unsigned, or the target as given; (n_rows,), or a `LazyColumn`
     n_live: np.ndarray  # rows of positive weight in each set, int64 (n_sets,)
     _known: dict[int, tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False, repr=False

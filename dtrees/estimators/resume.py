@@ -284,7 +284,7 @@ class SavedGrowths:
             begin(self.checkpoint, mine | {"sides": digest_of(train)})
             self._has_begun = True
         mix = sets.mix.cell if isinstance(sets.mix, Lacking) else sets.mix
-        mine = facts_of(estimator, table, start={"cells": sets.cells, "mix": mix, **more})
+        mine = facts_of(estimator, table, start={"cells": sets.here().cells, "mix": mix, **more})
         return series(self.checkpoint, digest_of(mine), table[0], sets.n_sets)
 
 

@@ -28,9 +28,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Hashable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import joblib
@@ -40,10 +41,20 @@ from dtrees.callbacks import Bar
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
-from dtrees.coding.target import Target, class_integers
+from dtrees.coding.target import (
+    GivenRows,
+    SpreadTarget,
+    Target,
+    TargetUnits,
+    class_integers,
+    exact_bincount,
+)
 from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import (
+    MOST_TOTALS,
+    CellsElsewhere,
     ClassWeights,
+    Lacking,
     Resampling,
     of_sets,
     without_class_weights,
@@ -52,7 +63,7 @@ from dtrees.core.predict.binned import LeafLookup
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.boosted_sets import fit_boosted
 from dtrees.estimators.boosting import BaseBoosting
-from dtrees.estimators.fit_plan import Encoded, FitPlan, Training, rows_of
+from dtrees.estimators.fit_plan import Encoded, FitPlan, RowsElsewhere, Training, rows_of
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.resume import SavedGrowths, seed_of
 from dtrees.parallel import (
@@ -61,6 +72,7 @@ from dtrees.parallel import (
     LazyColumn,
     LocalRunner,
     PartitionedTable,
+    RowColumns,
     admitted,
     tables_kept,
     threaded,
@@ -116,7 +128,7 @@ class UnitGroup:
 class Codes:
     """A table and its target as one way of coding has them."""
 
-    values: np.ndarray  # the target as it was read
+    values: Any  # the target as it was read, (n_rows,); a `LazyColumn` with a `SpreadTarget`
     target: Target
     seed: int  # of a fit
     book: CodeBook
@@ -144,35 +156,34 @@ class TrainingTable:
     _seed: int | None = field(default=None, init=False)  # of all fits without a random state
     _codes: dict[Hashable, tuple[Any, ...]] = field(default_factory=dict, init=False)
     _targets: dict[Hashable, Target] = field(default_factory=dict, init=False)
+    _rows: dict[Hashable, RowsElsewhere] = field(default_factory=dict, init=False)
 
     def saving(self) -> AbstractContextManager[None]:
         """Save what has grown at the end of this block, the outermost one."""
         return nullcontext() if self.saved is None else self.saved.checkpoint.saving()
 
-    def coded(self, plan: FitPlan, run: LocalRunner) -> Codes:
+    def coded(self, plan: FitPlan, run: LocalRunner, sets: Resampling | None = None) -> Codes:
         """What a fit to all rows grows from; made when it is asked for first.
 
-        The target is kept for the next growth, if it depends on plain values. ValueError: an input
-        is not what it should be.
+        The target is kept for the next growth, if it depends on plain values. It stays where its
+        rows are, as the codes do, where the cells of the `sets` are there, too. ValueError: an
+        input is not what it should be.
         """
         own, seed = plan.estimator, self._seed
         if seed is None or own.random_state is not None:
             seed = seed_of(own, None if self.saved is None else self.saved.checkpoint)
             if own.random_state is None:
                 self._seed = seed
-        if self._read is None:
-            self._read = plan.read(
-                self.X, self.y.here() if isinstance(self.y, LazyColumn) else self.y
-            )
-        table, values = self._read
-        weight, criterion = own.class_weight, getattr(own, "criterion", None)
-        key: Hashable = type(own), criterion == "poisson", weight, own.bootstrap
-        is_plain = weight is None or isinstance(weight, str)
-        target = self._targets.get(key) if is_plain else None
-        if target is None:
-            target = own._encode_target(values, self.sample_weight)
-            if is_plain:
-                self._targets[key] = target
+        stays = sets is not None and isinstance(sets.cells, CellsElsewhere)
+        stays = stays and isinstance(self.y, LazyColumn)
+        if own.keep_rows or own.oob_score or own.oob_tol is not None:
+            stays = False  # what is asked for is as long as the table
+        table, weight = self.X, self.sample_weight
+        if stays:
+            values, weight = self.y, self.rows_elsewhere(plan)
+            target: Target = weight.target
+        else:
+            table, values, target = self._target_here(plan)
         is_sampled = own.max_bins is not None and table.n_rows > SAMPLE_ROWS
         coding = (
             own.max_bins,
@@ -181,13 +192,114 @@ class TrainingTable:
             seed if is_sampled else None,
         )
         are_plain = all(value is None or type(value) in (str, int) for value in coding)
-        key = coding if are_plain else str(joblib.hash(coding))  # of lists of columns
+        key: Hashable = coding if are_plain else str(joblib.hash(coding))  # of lists of columns
         if key not in self._codes:
             stats = self.stats.continued()
             with stats.phase("coding"):
-                book, coded = plan.code(table, seed, run, stats, self.sample_weight, target)
+                book, coded = plan.code(table, seed, run, stats, weight, target)
             self._codes[key] = book, coded, rows_of(coded), stats
+        if stays and isinstance(self._codes[key][1], CodedMatrix):  # they are here, after all
+            _, values, target = self._target_here(plan)
         return Codes(values, target, seed, *self._codes[key])
+
+    def _target_here(self, plan: FitPlan) -> tuple[Table | PartitionedTable, np.ndarray, Target]:
+        """The table and the target as they were read, and the target of a fit."""
+        if self._read is None:
+            y = self.y.here() if isinstance(self.y, LazyColumn) else self.y
+            self._read = plan.read(self.X, y)
+        table, values = self._read
+        key, is_plain = _key_of_target(plan)
+        target = self._targets.get(key) if is_plain else None
+        if target is None:
+            target = plan.estimator._encode_target(values, self.sample_weight)
+            if is_plain:
+                self._targets[key] = target
+        return table, values, target
+
+    def rows_elsewhere(
+        self, plan: FitPlan, sets: Resampling | None = None, number: int = 0
+    ) -> RowsElsewhere:
+        """Rows that are not here, as a fit has them; those outside of a set weigh nothing.
+
+        Kept for the next growth, as the target is.
+        """
+        lacks, cells = None, None
+        if sets is not None:
+            assert isinstance(sets.mix, Lacking)
+            lacks = int(sets.mix.cell[number])
+            lacks = None if lacks < 0 else lacks
+        columns = {"y": self.y, "sample_weight": self.sample_weight, "init_score": self.init_score}
+        if sets is not None and lacks is not None:
+            cells = sets.cells
+            columns["cells"] = cells.column
+        own, (key, is_plain) = plan.estimator, _key_of_target(plan)
+        key = key, own.max_bins is None, cells, lacks
+        rows = self._rows.get(key)
+        if rows is None:
+            rows = RowsElsewhere.of(own, self.X, columns, self.stats, lacks)
+            if is_plain:
+                self._rows[key] = rows
+        return rows
+
+    def class_totals(self, plan: FitPlan, sets: Resampling) -> tuple[Target, np.ndarray]:
+        """The target without class weights, and the weight of each class in each set, by cells."""
+        own = plan.estimator._unfitted()
+        own.class_weight = None
+        rows = self.rows_elsewhere(FitPlan(own))
+        columns = {"y": self.y, "sample_weight": self.sample_weight, "cells": sets.cells.column}
+        of_rows = RowColumns.of(self.X, columns, self.stats)
+        shape = sets.mix.shape[1], rows.target.n_classes
+        count = partial(_class_totals_of_part, rows.read, rows.units, shape)
+        of_cell = of_rows.asked(count, lambda ask: np.sum(ask(np.asarray), axis=0), self.stats)
+        assert isinstance(sets.mix, Lacking)
+        return rows.target, of_cell.sum(axis=0) - np.pad(of_cell, ((0, 1), (0, 0)))[sets.mix.cell]
+
+    def told_of(self, plan: FitPlan, codes: Codes, sets: Resampling) -> tuple[Any, np.ndarray]:
+        """`FittedSets.y`, which may be a `LazyColumn`, and rows of positive weight in each set."""
+        target = codes.target
+        is_elsewhere = isinstance(target, SpreadTarget)
+        y: Any
+        if is_elsewhere:
+            y = self.rows_elsewhere(plan).y(self.stats)
+        elif target.kind == "classification":
+            y = target.y
+        else:
+            y = codes.values.astype(np.float64, copy=False)
+        if not is_elsewhere or target.n_live == target.n_rows:
+            return y, sets.totals(target.has_weight)
+        n_live = np.zeros(sets.n_sets, dtype=np.int64)
+        for number in range(sets.n_sets):
+            with suppress(ValueError):  # of its fit, too
+                n_live[number] = self.rows_elsewhere(plan, sets, number).target.n_live
+        return y, n_live
+
+
+def _class_totals_of_part(
+    read: Callable[..., GivenRows],
+    units: TargetUnits,
+    shape: tuple[int, int],
+    y: Any,
+    sample_weight: Any,
+    cells: np.ndarray,
+    first_row: int,
+) -> np.ndarray:
+    """The weight of each class in each cell, int64 of a shape, of the rows of a partition."""
+    target, (n_cells, n_classes) = units.target(read(y, sample_weight, first_row)), shape
+    numbers = cells.astype(np.int64) * n_classes + target.y
+    return exact_bincount(numbers, target.w, n_cells * n_classes).reshape(shape)
+
+
+def _key_of_target(plan: FitPlan) -> tuple[Hashable, bool]:
+    """What the target of a table depends on, and whether these are plain values."""
+    own = plan.estimator
+    weight, criterion = own.class_weight, getattr(own, "criterion", None)
+    is_plain = weight is None or isinstance(weight, str)
+    return (
+        type(own),
+        criterion == "poisson",
+        weight if is_plain else None,
+        own.bootstrap,
+    ), is_plain
 
 
 def fit_sets(
@@ -223,16 +335,15 @@ def fit_table(
     if isinstance(estimator, BaseBoosting):
         return fit_boosted(estimator, table, sets)
     plan = FitPlan.of(estimator)
-    sets = sets.here()
     run = threaded(plan.estimator.n_jobs)
-    codes = table.coded(plan, run)  # the same draws for all sets, and all growths of a search
+    codes = table.coded(plan, run, sets)  # the same draws for all sets, and growths of a search
+    if not isinstance(codes.target, SpreadTarget):
+        sets = sets.here()
     encoded = plan.resolve(codes.book, codes.coded, codes.target, codes.seed)
     n_rows = encoded.coded.n_rows
     assert sets.cells is not None
     if len(sets.cells) != n_rows:
         raise ValueError(f"X has {n_rows} rows, but the sets are of {len(sets.cells)}.")
-    is_of_classes = encoded.target.kind == "classification"
-    y = encoded.target.y if is_of_classes else codes.values.astype(np.float64, copy=False)
     stats = codes.stats.continued()
     if sets.n_sets > 1:
         stats.counts.update(dict.fromkeys(SHARED, 0))  # also where that is nothing
@@ -251,16 +362,16 @@ def fit_table(
     for model in models:
         if not isinstance(model, Exception):
             model._fit_report = stats.report()
-    n_live = sets.totals(encoded.target.has_weight)
-    return FittedSets(models, encoded.book, encoded.target, codes.rows, y, n_live)
+    told = table.told_of(plan, codes, sets)
+    return FittedSets(models, encoded.book, encoded.target, codes.rows, *told)
 
 
 def _models_of(
-    plan: FitPlan, training: Training, values: np.ndarray, table: TrainingTable, sets: Resampling
+    plan: FitPlan, training: Training, values: Any, table: TrainingTable, sets: Resampling
 ) -> list[Any]:
     """The models of sets, or the errors of their fits; `values` are the target as it was read."""
     encoded = training.encoded
-    models, groups = _grouped(plan, training, values, table.sample_weight, sets)
+    models, groups = _grouped(plan, training, values, table, sets)
     together = []
     for group in groups:  # with what is multiplied when sums are read
         own, weighs = sets.some(group.numbers), group.class_weights
@@ -281,7 +392,7 @@ def _models_of(
 
 
 def _grouped(
-    plan: FitPlan, training: Training, values: np.ndarray, sample_weight: Any, sets: Resampling
+    plan: FitPlan, training: Training, values: Any, table: TrainingTable, sets: Resampling
 ) -> tuple[list[Any], list[UnitGroup]]:
     """Models of sets that are fitted one by one, None for the others; and the groups of these.
 
@@ -291,7 +402,11 @@ def _grouped(
     whole, weight = training.encoded.target, plan.class_weight
     first = UnitGroup(whole, [])  # of sets that have the integers of all rows
     by_unit: dict[Any, UnitGroup] = {}
-    for number, own in enumerate(_targets(plan, training.encoded, values, sample_weight, sets)):
+    if isinstance(whole, SpreadTarget):
+        targets = _targets_elsewhere(plan, training.encoded, table, sets)
+    else:
+        targets = _targets(plan, training.encoded, values, table.sample_weight, sets)
+    for number, own in enumerate(targets):
         if own is None:
             first.numbers.append(number)
         elif not isinstance(own, Target):
@@ -299,6 +414,7 @@ def _grouped(
             training.advance(plan.n_trees)
         elif (
             own.w is None
+            or isinstance(own, SpreadTarget)
             or own.means is not None
             or (own.class_multiplier is not None) != (weight == "balanced")
         ):
@@ -312,13 +428,16 @@ def _grouped(
                 by_unit[key] = UnitGroup(plain, [number], ClassWeights.of_target(own, 1))
     weighs_sums = weight is not None and whole.w_exponent == 0 and not plan.estimator.bootstrap
     if weighs_sums and first.numbers:
-        counts = without_class_weights(whole)
+        if isinstance(whole, SpreadTarget):
+            counts, totals = table.class_totals(plan, sets.some(first.numbers))
+        else:
+            counts = without_class_weights(whole)
+            totals = sets.some(first.numbers).class_totals(counts)
 
         def integers(totals: list[int]) -> tuple[np.ndarray | None, int]:
             assert whole.classes is not None
             return class_integers(weight, whole.classes, totals, plan.estimator._spare_bits)
 
-        totals = sets.some(first.numbers).class_totals(counts)
         first = UnitGroup(counts, first.numbers, ClassWeights.of_totals(totals, integers))
     found = [first] if first.numbers else []
     for group in by_unit.values():
@@ -414,6 +533,32 @@ def _targets(
             yield error
             continue
         yield None if not is_balanced and _is_part(own, whole, mine) else own
+
+
+def _targets_elsewhere(
+    plan: FitPlan, encoded: Encoded, table: TrainingTable, sets: Resampling
+) -> Iterator[Target | Exception | None]:
+    """As `_targets`, of rows that are not here."""
+    rows, whole = table.rows_elsewhere(plan), encoded.target
+    # which rows count, and what they weigh, is not known by cell; but of classes it is
+    is_shared = whole.n_live == whole.n_rows
+    is_known = table.sample_weight is None and encoded.rules.criterion != "poisson"
+    if not is_known or plan.class_weight is not None:
+        is_shared = is_shared and encoded.shares is None
+    if plan.class_weight is not None:
+        is_few = sets.mix.shape[1] * whole.n_classes <= MOST_TOTALS
+        is_known = whole.w_exponent == 0 and not plan.estimator.bootstrap and is_few
+        is_shared = is_shared and is_known
+    for number in range(sets.n_sets):
+        if is_shared and is_known:
+            yield None
+            continue
+        try:
+            own = table.rows_elsewhere(plan, sets, number)
+        except ValueError as error:
+            yield error
+            continue
+        yield None if is_shared and own.units.are_those_of(rows.units) else own.target
 
 
 def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:

@@ -36,7 +36,13 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.model.tree import Tree
 from dtrees.parallel.block_tasks import StoredCodes
-from dtrees.parallel.boosted_members import SpreadModel, with_raw
+from dtrees.parallel.boosted_members import (
+    SpreadModel,
+    arrays_elsewhere,
+    make_boosted_rows,
+    names_of,
+    with_raw,
+)
 from dtrees.parallel.client import cluster_client
 from dtrees.parallel.coded_partitions import CodedPartitions, kept_table
 from dtrees.parallel.executors import computed
@@ -102,7 +108,7 @@ def boost_apart(
     with cluster_client() as client, kept_table(parts, client) as kept:
         left_out = partial(too_small, client, parts.n_bytes)
         tasks = Tasks(client, stats, parts.collections, left_out)
-        table = WholeTable(tasks, parts, kept, None)
+        table = WholeTable(tasks, parts, kept, arrays_elsewhere(models))
         with table.made():
             places = share_out([1] * len(models), [()] * len(models), tasks.able())
             bundles = [
@@ -136,7 +142,8 @@ class WholeTable(PlacedBlocks):
         """It goes to the workers that ask for it."""
 
     def _make_rows(self) -> None:
-        """Models bring the rest."""
+        """Models bring the rest, unless it is there."""
+        self._of_parts = [] if self._each is None else self._tasks.hold(self._each())
 
     def calls(
         self, models: Sequence[SpreadModel], bundles: Sequence[list[int]], left: Sequence[int]
@@ -151,28 +158,42 @@ class WholeTable(PlacedBlocks):
         tasks.stats.counts["bytes_moved"] += (n_copies - 1) * self._parts.n_bytes
         (codes,) = self._kept.blocks
         for number in left:
-            own = [models[each] for each in bundles[number]]
-            sent = SharedArrays([replace(each, parts=None) for each in own])
+            own = [
+                (each, replace(models[each], parts=None, elsewhere=None))
+                for each in bundles[number]
+            ]
+            sent = SharedArrays(own)
             tasks.stats.counts["bytes_moved"] += sys.getsizeof(sent)
             rows = tasks.send("boosting-rows", sent)
             about = f"{len(own)} boosted models"
-            yield Call("boost-models", boost_models, (codes, rows), (place[number],), about)
+            arguments = codes, rows, self._of_parts
+            yield Call("boost-models", boost_models, arguments, (place[number],), about)
 
 
-def boost_models(codes: StoredCodes, sent: SharedArrays) -> list[tuple[Any, Any]]:
+def boost_models(
+    codes: StoredCodes, sent: SharedArrays, parts: Sequence[dict[str, np.ndarray]]
+) -> list[tuple[Any, Any]]:
     """What a task does: grow models on all threads of the worker, as long as somebody wants them.
 
-    Returns the trees of each, packed, or an error, and what its scores tell.
+    `parts` are as `arrays_elsewhere` has them; none: models have their rows. Returns the trees of
+    each, packed, or an error, and what its scores tell.
     """
     from distributed import get_worker
 
-    models: list[SpreadModel] = sent.value
+    models: list[tuple[int, SpreadModel]] = sent.value
+    arrays = make_boosted_rows(slice(0, 0), (), parts).arrays if parts else {}
     coded, is_cancelled = codes.coded, TaskRunner().cancelled.is_set
     run = LocalRunner(max(1, get_worker().state.nthreads))
     found: list[Any] = [None] * len(models)
 
-    def grow_one(number: int, grow: Grow) -> Turns:
-        own = models[number]
+    def grow_one(place: int, grow: Grow) -> Turns:
+        number, own = models[place]
+        of_rows = {kind: arrays[name] for kind, name in names_of(number, arrays).items()}
+        if of_rows:
+            raw = of_rows.get("raw")
+            given: Any = {kind: of_rows.get(kind) for kind in ("y", "weight", "chosen")}
+            rows = replace(own.rows, **given, raw=None if raw is None else raw.T)
+            own = replace(own, rows=rows, held=of_rows.get("held"))
         rows, chosen = replace(own.rows, coded=coded), own.rows.chosen
         if chosen is not None:
             rows = replace(rows, chosen=np.flatnonzero(chosen).astype(np.uint32))
@@ -182,20 +203,20 @@ def boost_models(codes: StoredCodes, sent: SharedArrays) -> list[tuple[Any, Any]
                 held = None if own.held is None else np.flatnonzero(own.held)
                 scores = own.scores.here(with_raw(rows, own.growing), held, None)
             trees: list[Tree] = yield from grow(Model(rows, own.growing, scores))
-            found[number] = pack(trees), None if scores is None else scores.told()
+            found[place] = pack(trees), None if scores is None else scores.told()
         except MemoryError:
             raise
         except Exception as error:  # of a fit: who asked for the models decides what it is worth
-            found[number] = error, None
+            found[place] = error, None
 
     boost_together(
         coded,
-        [partial(grow_one, number) for number in range(len(models))],
-        models[0].thresholds,
+        [partial(grow_one, place) for place in range(len(models))],
+        models[0][1].thresholds,
         run.led if len(models) == 1 else run,
         run.n_threads,
         is_cancelled,
-        min_rows=models[0].growing.rules.min_samples_leaf,
+        min_rows=models[0][1].growing.rules.min_samples_leaf,
     )
     if is_cancelled():
         raise CancelledError

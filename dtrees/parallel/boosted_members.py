@@ -20,12 +20,13 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+import dask
 import numpy as np
 from dask.sizeof import sizeof
 
@@ -160,6 +161,36 @@ def arrays_of(
     return arrays, names
 
 
+OF_ALL = ("y", "raw")  # what all models of a table have in common
+
+
+def arrays_elsewhere(models: Sequence[SpreadModel]) -> Callable[[], list[Any]] | None:
+    """Tasks for what models know of the rows of each partition, as `arrays_of`; None: it is here.
+
+    Arrays that only one of several models has are called by kind and number.
+    """
+    own = [model.elsewhere for model in models if model.elsewhere is not None]
+    if len(own) < 2:
+        return own[0] if own else None
+    join = dask.delayed(_joined_arrays, pure=False)
+    return lambda: list(map(join, map(list, zip(*(each() for each in own), strict=True))))
+
+
+def _joined_arrays(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The arrays of a partition, from those of each model."""
+    return {
+        kind if kind in OF_ALL else f"{kind}-{number}": values
+        for number, arrays in enumerate(parts)
+        for kind, values in arrays.items()
+    }
+
+
+def names_of(number: int, arrays: Iterable[str]) -> dict[str, str]:
+    """The names of the arrays of a model, by kind, as `arrays_elsewhere` has them."""
+    named = [(name, *name.partition("-")) for name in arrays]
+    return {kind: name for name, kind, _, own in named if own in ("", str(number))}
+
+
 def make_boosted_rows(
     rows: slice, others: Sequence[Any], parts: Sequence[dict[str, np.ndarray]]
 ) -> StoredBoostedRows:
@@ -219,7 +250,10 @@ class MemberState:
 
         coded, n_rows = next(read()), sum(place.n_rows for place in places)
         (rows,) = blocks
-        models = [(names or {name: name for name in rows.arrays}, *own) for names, *own in models]
+        models = [
+            (names or names_of(number, rows.arrays), *own)
+            for number, (names, *own) in enumerate(models)
+        ]
         growing = [own for _, own, *_ in models]
         takes_codes = len(places) > 1 == len(models) and "held" not in models[0][0]
         takes_codes &= members is not None or models[0][4] is None  # whose scores walk down trees
@@ -426,11 +460,12 @@ class BlocksOfMembers(PlacedBlocks):
         parts: CodedPartitions,
         kept: KeptTable,
     ) -> None:
-        there, self._others = models[0].elsewhere, models[0].others  # of one model
+        there, self._others = arrays_elsewhere(models), models[0].others  # of one model
         self._others_there: list[Future] = []  # until blocks are made
         super().__init__(tasks, parts, kept, there)
         self._models = models
-        self._arrays, self._names = ({}, [{}]) if there is not None else arrays_of(models)
+        of_rows = ({}, [{}] * len(models)) if there is not None else arrays_of(models)
+        self._arrays, self._names = of_rows
         self._trees = [list(model.trees) for model in models]
         self._is_alone = parts.regime == "replicated"  # one worker has all blocks
         self._epochs: Epochs = Epochs(tasks, self._is_alone)

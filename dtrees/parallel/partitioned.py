@@ -38,7 +38,7 @@ from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.round_spec import HISTOGRAM_BUDGET, Roots, RoundSpec
 from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
 from dtrees.core.grow.tree_batch import TreeBatch
-from dtrees.core.membership.resampling import KeysElsewhere, Resampling
+from dtrees.core.membership.resampling import CellsElsewhere, KeysElsewhere, Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws
 from dtrees.core.stores.blocks.messages import (
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
 
 
 NODES_OF_BATCH = 40  # bits of the numbers of the nodes of a batch of trees
+ELSEWHERE = SpreadTarget | KeysElsewhere | CellsElsewhere  # made where the codes are
 PACKS_APART = 20  # times as many seconds as to pack the trees so far, between two
 
 logger = logging.getLogger(__name__)
@@ -202,8 +203,8 @@ class BlocksOnWorkers(PlacedBlocks):
     def __init__(
         self, tasks: Tasks, growth: PartitionedGrowth, kept: KeptTable, n_trees: tuple[int, int]
     ) -> None:
-        own = growth.growth.target, growth.keys
-        spread = [each.each for each in own if isinstance(each, SpreadTarget | KeysElsewhere)]
+        own = growth.growth.target, growth.keys, growth.resampling.cells
+        spread = [each.each for each in own if isinstance(each, ELSEWHERE)]
         there = (lambda: [task for make in spread for task in make()]) if spread else None
         super().__init__(tasks, growth.parts, kept, there)
         self._growth, self._n_trees = growth, n_trees
@@ -245,7 +246,7 @@ class BlocksOnWorkers(PlacedBlocks):
         number = count()  # of those that are elsewhere
         targets, keys, cells = (
             self._rows_there(rows, next(number))
-            if isinstance(values, SpreadTarget | KeysElsewhere)
+            if isinstance(values, ELSEWHERE)
             else self._sent_rows(values, rows)
             for values in of_all
         )

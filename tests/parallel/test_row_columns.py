@@ -9,7 +9,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -23,6 +23,7 @@ from dtrees import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -33,6 +34,8 @@ from dtrees import (
 from dtrees.coding.target import GivenRows, Target, TargetUnits
 from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.eval_sets import EvalSet
+from dtrees.estimators.fit_plan import RowsElsewhere
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import (
     GridSearchCV,
     HashKFold,
@@ -42,6 +45,7 @@ from dtrees.model_selection import (
     cross_validate,
     validation_surface,
 )
+from dtrees.model_selection.fitted_splits import fit_splits
 from dtrees.model_selection.folds import RowsOfSides, sets_of
 from dtrees.model_selection.prepare import Arguments, prepare
 from dtrees.parallel import (
@@ -308,6 +312,156 @@ class TestFolds:
                 np.testing.assert_array_equal(side, same)
 
 
+GROWN = {
+    "forest": RandomForestClassifier(3, max_depth=5, random_state=1),
+    "forest of numbers": RandomForestRegressor(3, max_depth=4, random_state=1, max_bins=16),
+    "forest by class weights": RandomForestClassifier(2, class_weight="balanced", random_state=1),
+    "forest by shares": ExtraTreesRegressor(
+        2, min_samples_leaf=0.01, min_weight_fraction_leaf=0.02, random_state=1
+    ),
+    "forest of counts": RandomForestRegressor(2, max_depth=4, criterion="poisson", random_state=1),
+    "tree": DecisionTreeClassifier(max_depth=4, ccp_alpha=0.001),
+    "balanced tree": DecisionTreeClassifier(max_depth=4, class_weight="balanced"),
+    "weighed tree": DecisionTreeClassifier(max_depth=4, class_weight={"bb": 2.5}),
+    "tree of numbers": DecisionTreeRegressor(min_samples_leaf=20),
+    "boosting": GradientBoostingClassifier(max_iter=4, max_leaf_nodes=5),
+    "balanced boosting": GradientBoostingClassifier(
+        max_iter=4, max_leaf_nodes=5, class_weight="balanced", early_stopping=True, random_state=2
+    ),
+    "boosting of numbers": GradientBoostingRegressor(
+        "absolute_error", max_iter=4, max_leaf_nodes=5, early_stopping=True, random_state=2
+    ),
+    "boosting of counts": GradientBoostingRegressor(
+        "poisson", max_iter=4, max_leaf_nodes=5, subsample=0.7, random_state=2
+    ),
+    "boosting of a loss of one's own": GradientBoostingRegressor(
+        OwnLoss(), max_iter=3, max_leaf_nodes=5
+    ),
+}
+
+
+def grown(name, regime, cv, *columns):
+    """The models of training sides, grown from these columns."""
+    estimator = clone(GROWN[name])
+    if hasattr(estimator, "regime"):
+        estimator.set_params(regime=regime)
+    X, y, weight = columns
+    params = None if weight is None else {"sample_weight": weight}
+    prepared = prepare(Arguments("a test", estimator, cv, params=params), X, y, reason=None)
+    return fit_splits(estimator, prepared.shared())
+
+
+def assert_same_models(found, expected):
+    for model, other in zip(found.fitted.models, expected.fitted.models, strict=True):
+        assert type(model) is type(other), (model, other)
+        if isinstance(model, Exception):
+            assert str(model) == str(other)
+            continue
+        assert digest(trees_of(model)) == digest(trees_of(other))
+        for attribute in ("_initial", "validation_score_", "_fit_bags", "_saw_missing"):
+            same = getattr(model, attribute, None), getattr(other, attribute, None)
+            np.testing.assert_array_equal(*same, err_msg=attribute)
+    np.testing.assert_array_equal(found.fitted.n_live, expected.fitted.n_live)
+
+
+class TestGrowth:
+    @pytest.mark.one_of(6)
+    @pytest.mark.parametrize("regime", ["partitioned", "replicated"])
+    @pytest.mark.parametrize("weight", ["none", "ones", "whole", "fractions"])
+    @pytest.mark.parametrize("name", GROWN)
+    def test_nothing_is_looked_at(self, name, weight, regime, two, monkeypatch):
+        if regime == "replicated" and not name.startswith(("boosting", "balanced boosting")):
+            pytest.skip("codes of trees and forests do not stay")
+        y = TARGETS["words"] if is_classifier(GROWN[name]) else NUMBERS
+        y = np.abs(y) if "counts" in name else y
+        cv, w = HashKFold(3, random_state=0), WEIGHTS[weight]
+        expected = grown(name, "local", cv, X, y, w)
+        with two.as_current(), dask.config.set({"dtrees.regime": regime}):
+            with monkeypatch.context() as patch:
+                patch.setattr(LazyColumn, "here", None)
+                found = grown(name, regime, cv, table(), lazy(y, "uneven"), lazy(w))
+            assert_same_models(found, expected)
+            np.testing.assert_array_equal(found.fitted.y, expected.fitted.y, strict=False)
+            assert np.asarray(found.fitted.y).dtype == expected.fitted.y.dtype
+        del found
+        assert ours(two) == []
+
+    @pytest.mark.parametrize("cv", [4, GroupKFold(3), HashKFold(60, random_state=1)])
+    @pytest.mark.parametrize("name", ["forest", "tree", "boosting"])
+    def test_of_other_splitters(self, name, cv, two, monkeypatch):
+        if isinstance(cv, HashKFold) and name == "boosting":
+            cv = 2
+        groups = None if not isinstance(cv, GroupKFold) else GROUPS
+        found = []
+        for own in ((X, CLASSES, None), (table(), lazy(CLASSES), lazy(WEIGHTS["none"]))):
+            estimator = clone(GROWN[name])
+            if own[0] is not X and name != "tree":
+                estimator.set_params(regime="partitioned")
+            with (
+                two.as_current(),
+                dask.config.set({"dtrees.regime": "partitioned"}),
+                monkeypatch.context() as patch,
+            ):
+                patch.setattr(LazyColumn, "here", None)
+                about = Arguments("a test", estimator, cv, groups)
+                found.append(fit_splits(estimator, prepare(about, *own[:2], reason=None).shared()))
+        assert_same_models(*found)
+
+    def test_sets_without_some_classes_and_rows(self, two):
+        """A class, or weights, of one fold only; errors of fits are those of rows in memory."""
+        y = np.where(np.arange(N) < 300, 0, 1)
+        w = (np.arange(N) >= 300).astype(float)
+        cv, bad = KFold(3), []
+        for name in ("forest", "tree", "boosting", "balanced tree", "balanced boosting"):
+            for weight in (None, w, 1 - w):
+                expected = grown(name, "local", cv, X, y, weight)
+                with two.as_current(), dask.config.set({"dtrees.regime": "partitioned"}):
+                    found = grown(name, "partitioned", cv, table(), lazy(y), lazy(weight))
+                    assert_same_models(found, expected)
+                bad += [each for each in expected.fitted.models if isinstance(each, Exception)]
+        assert len(bad) > 3
+
+    def test_a_checkpoint_of_another_regime(self, two, tmp_path):
+        for name in ("forest", "boosting"):
+            estimator = clone(GROWN[name])
+            how = {"cv": 3, "checkpoint": tmp_path / name}
+            scores = cross_val_score(estimator, X, CLASSES, **how)
+            files = sorted(path.name for path in (tmp_path / name).iterdir())
+            with two.as_current():
+                spread = clone(estimator).set_params(regime="partitioned")
+                found = cross_val_score(spread, table(), lazy(CLASSES), **how)
+            assert found.tolist() == scores.tolist()
+            assert sorted(path.name for path in (tmp_path / name).iterdir()) == files
+
+    def test_a_search_asks_for_the_target_once(self, two, monkeypatch):
+        asked = []
+        plain = RowsElsewhere.of.__func__
+
+        def counted(cls, *arguments):
+            asked.append(arguments[-1])
+            return plain(cls, *arguments)
+
+        monkeypatch.setattr(RowsElsewhere, "of", classmethod(counted))
+        for name, grid in (
+            ("forest", {"max_features": [1, 2, 3], "max_depth": [2, 4]}),
+            ("boosting", {"learning_rate": [0.1, 0.2, 0.3]}),
+        ):
+            asked.clear()
+            how = grid, "accuracy"
+            alone = GridSearchCV(GROWN[name], *how[:1], scoring=how[1], cv=3).fit(X, CLASSES)
+            spread = clone(GROWN[name]).set_params(regime="partitioned")
+            with two.as_current():
+                search = GridSearchCV(spread, *how[:1], scoring=how[1], cv=3)
+                search.fit(table(), lazy(CLASSES))
+            for key, values in alone.cv_results_.items():
+                if "time" not in key:
+                    np.testing.assert_array_equal(search.cv_results_[key], values, err_msg=key)
+            best = search.best_estimator_, alone.best_estimator_
+            assert digest(trees_of(best[0])) == digest(trees_of(best[1]))
+            assert sorted(asked, key=str) == sorted(set(asked), key=str)
+        assert ours(two) == []
+
+
 def assert_same_sets(found, expected):
     np.testing.assert_array_equal(found.cells, expected.cells)
     assert np.asarray(found.cells).dtype == np.asarray(expected.cells).dtype
@@ -401,7 +555,7 @@ class TestForests:
         [
             (np.where(np.arange(N) == 555, np.nan, 1.0), {}, "holds missing values"),
             (np.array(["a", None, 1] * 300, dtype=object), {}, "holds missing values"),
-            (np.arange(N) % 5, {"max_samples": 6}, "n_samples=5, the number of groups"),
+            (np.arange(N) % 5, {"max_samples": 11}, "n_samples=5, the number of groups"),
             (np.arange(N) % 5, {"bootstrap": False}, "needs bootstrap=True"),
         ],
     )

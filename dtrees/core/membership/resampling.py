@@ -174,6 +174,12 @@ class Resampling:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    @property
+    def _here(self) -> np.ndarray:
+        """The cell of every row."""
+        assert isinstance(self.cells, np.ndarray), "there is one cell, or cells are elsewhere"
+        return self.cells
+
     def here(self) -> Resampling:
         """The same, whose cells are here."""
         if not isinstance(self.cells, CellsElsewhere):
@@ -186,14 +192,13 @@ class Resampling:
         At most 64 `sets`, so that a word says which of them have a cell. Returns the cells, uint16
         (n_rows,), and where a set has the rows of one, uint8 (len(sets), n_cells).
         """
-        assert self.cells is not None
         found = self._apart.get(tuple(sets))
         if found is None:
             bits = np.packbits(self.mix[sets] > 0, axis=0)  # eight sets a byte, the first on top
             words = np.pad(bits, ((0, 8 - len(bits)), (0, 0))).T.copy().view(">u8")
             distinct, number = np.unique(words.astype(np.uint64), return_inverse=True)
             has = np.unpackbits(distinct.astype(">u8")[:, None].view(np.uint8), axis=1)
-            cells = number.ravel().astype(np.uint16)[self.cells]
+            cells = number.ravel().astype(np.uint16)[self._here]
             found = cells, np.ascontiguousarray(has[:, : len(sets)].T)
             self._apart[tuple(sets)] = found
         return found
@@ -239,12 +244,11 @@ class Resampling:
 
         int64 (n_sets, n_classes)
         """
-        assert self.cells is not None
         n_cells = self.mix.shape[1]
         if n_cells * target.n_classes > MOST_TOTALS + 8 * target.n_rows:
             parts = [target.take(self.rows(number)) for number in range(self.n_sets)]
             return np.array([exact_bincount(part.y, part.w, part.n_classes) for part in parts])
-        cell_and_class = self.cells.astype(np.int64) * target.n_classes + target.y
+        cell_and_class = self._here.astype(np.int64) * target.n_classes + target.y
         of_cell = exact_bincount(cell_and_class, target.w, n_cells * target.n_classes)
         of_cell = of_cell.reshape(n_cells, target.n_classes)
         if isinstance(self.mix, Lacking):
@@ -257,31 +261,27 @@ class Resampling:
 
     def rows(self, number: int) -> np.ndarray:
         """Which rows a set has; bool (n_rows,)."""
-        assert self.cells is not None
         has = self.has(number)
         own, others = np.flatnonzero(has), np.flatnonzero(~has)
         if len(own) == 1:  # a comparison is many times as fast as looking up
-            found: np.ndarray = self.cells == int(own[0])
-        else:
-            found = self.cells != int(others[0]) if len(others) == 1 else has[self.cells]
-        return found
+            return self._here == int(own[0])
+        return self._here != int(others[0]) if len(others) == 1 else has[self._here]
 
     def totals(self, numbers: np.ndarray | None = None) -> np.ndarray:
         """Sum up a number per row over the rows of each set; int64 (n_sets,).
 
         numbers : integers or bool (n_rows,); None: every row adds one
         """
-        assert self.cells is not None
         n_cells = self.mix.shape[1]
         if numbers is None and isinstance(self.cells, CellsElsewhere):
             of_cell = self.cells.sizes
         elif numbers is None or (numbers.dtype == bool and numbers.all()):
-            of_cell = np.bincount(self.cells, minlength=n_cells)
+            of_cell = np.bincount(self._here, minlength=n_cells)
         elif n_cells <= FEW_CELLS:  # a bincount waits for the sum that it wrote last
-            parts = [numbers * (self.cells == cell) for cell in range(n_cells)]
+            parts = [numbers * (self._here == cell) for cell in range(n_cells)]
             of_cell = np.array([part.sum(dtype=np.int64) for part in parts])
         else:
-            of_cell = exact_bincount(self.cells, numbers, n_cells)
+            of_cell = exact_bincount(self._here, numbers, n_cells)
         if isinstance(self.mix, Lacking):
             return of_cell.sum() - np.append(of_cell, 0)[self.mix.cell]
         if self.mix.dtype == bool:  # which a product would make eight times as large
