@@ -199,6 +199,33 @@ def keyed_sample(seed, stream, branch, const uint64_t[::1] numbers, n, size):
     return out
 
 
+def keyed_places(seed, stream, branch, n, size):
+    """The numbers that the keyed permutation of `keyed_sample` gives to the first `size` places.
+
+    Distinct, of 0 .. n - 1, in the order of the places; uint64 (size,). O(size): `keyed_sample` has
+    to be asked for each number. They are not those that it draws, which are an inverse.
+    """
+    out = np.empty(size, dtype=np.uint64)
+    cdef uint64_t[::1] view = out
+    cdef uint64_t key = philox_draw(_word(seed), _word(stream), _word(branch), 0)
+    cdef uint64_t n_all = n, number
+    cdef uint64_t width = <uint64_t>ceil(sqrt(<double>n_all))
+    cdef uint64_t height = n_all // max(1, width) + 1
+    cdef int n_rounds = 2 * MIXING_ROUNDS if n_all < FEW_NUMBERS else MIXING_ROUNDS
+    cdef Py_ssize_t i
+    if size > n:
+        raise ValueError(f"There are no {size} numbers below {n}.")
+    with nogil:
+        for i in range(view.shape[0]):
+            number = <uint64_t>i
+            while True:
+                number = mixed(key, number, width, height, n_rounds)
+                if number < n_all:
+                    break
+            view[i] = number
+    return out
+
+
 cdef inline uint64_t mixed(uint64_t key, uint64_t number, uint64_t width,
                            uint64_t height, int n_rounds) noexcept nogil:
     """A keyed permutation of the numbers below width * height."""
@@ -220,3 +247,5 @@ FOLDS = 4  # which fold a row is held out in; as those below, no kernel draws fr
 PASTING = 6  # which rows are in the sample of a tree that is drawn without replacement
 HELD_OUT = 7  # which rows are held out of the growth of a boosted model
 COLUMNS = 8  # which columns a tree of a forest may use
+ISOLATION = 9  # which rows a tree of an isolation forest sees
+ORDER = 10  # numbers that rows of such a tree are told apart by

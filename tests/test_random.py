@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees._random import keyed_draws, keyed_sample, keyed_uint64
+from dtrees._random import keyed_draws, keyed_places, keyed_sample, keyed_uint64
 
 words = st.integers(0, 2**64 - 1)
 
@@ -65,10 +65,27 @@ def test_a_sample_has_its_size_and_each_number_draws_alone(seed, branch, n, data
         assert not (keyed_sample(seed, 6, branch, numbers, n, size - 1) & ~found).any()
 
 
+@given(words, words, st.integers(1, 500), st.data())
+def test_places_are_distinct_and_stand_alone(seed, branch, n, data):
+    size = data.draw(st.integers(0, n))
+    every = keyed_places(seed, 9, branch, n, n)
+    assert sorted(every.tolist()) == list(range(n))
+    assert np.array_equal(keyed_places(seed, 9, branch, n, size), every[:size])
+    with pytest.raises(ValueError, match="There are no"):
+        keyed_places(seed, 9, branch, n, n + 1)
+
+
+def places(seed, stream, branch, numbers, n, size):
+    found = np.zeros(n, dtype=bool)
+    found[keyed_places(seed, stream, branch, n, size)] = True
+    return found
+
+
+@pytest.mark.parametrize("sample", [keyed_sample, places])
 @pytest.mark.parametrize(("n", "size"), [(2, 1), (3, 2), (4, 2), (6, 3), (7, 2)])
-def test_samples_are_equally_likely(n, size):
+def test_samples_are_equally_likely(n, size, sample):
     draws, numbers = 20_000, np.arange(n, dtype=np.uint64)
-    samples = (keyed_sample(0, 6, branch, numbers, n, size) for branch in range(draws))
+    samples = (sample(0, 6, branch, numbers, n, size) for branch in range(draws))
     found = Counter(tuple(np.flatnonzero(each).tolist()) for each in samples)
     every = list(combinations(range(n), size))
     mean = draws / len(every)

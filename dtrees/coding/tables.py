@@ -371,6 +371,16 @@ class Table:
             sparse=None if self.sparse is None else self.sparse[start:stop],
         )
 
+    def take(self, rows: np.ndarray) -> Table:
+        """Some rows by number, copied."""
+        return replace(
+            self,
+            n_rows=len(rows),
+            numbers=tuple(replace(b, values=b.values[rows]) for b in self.numbers),
+            labels=tuple(replace(c, codes=c.codes[rows]) for c in self.labels),
+            sparse=None if self.sparse is None else self.sparse.tocsr()[rows].tocsc(),
+        )
+
 
 def _are_equal(one: np.ndarray | Labels, other: np.ndarray | Labels) -> bool:
     """Whether two columns hold the same; what is missing is equal to itself."""

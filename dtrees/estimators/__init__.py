@@ -12,6 +12,7 @@ from dtrees.estimators.forest_kinds import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from dtrees.estimators.isolation import IsolationForest
 from dtrees.estimators.tree_view import TreeView
 from dtrees.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -28,6 +29,7 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "InvalidParameterError",
+    "IsolationForest",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "TreeView",

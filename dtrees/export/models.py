@@ -42,19 +42,23 @@ ADDED_LATER = {
     "path_smooth": 0.0,
     "colsample_bytree": 1.0,
     "power": 1.5,
+    "keep_rows": False,
 }
 INSTEAD = (  # of a model that no file can hold
     "Take steps of scikit-learn, functions of NumPy such as numpy.log1p, and types by name, as "
     "'category'. Or save the estimator of dtrees in it alone, such as pipeline[-1], and make the "
     "other steps by code."
 )
-ESTIMATORS = tuple(
-    f"{kind}{task}"
-    for kind in (
-        *("AdaBoost", "Bagging", "DecisionTree", "ExtraTrees"),
-        *("GradientBoosting", "RandomForest"),
-    )
-    for task in ("Classifier", "Regressor")
+ESTIMATORS = (
+    *(
+        f"{kind}{task}"
+        for kind in (
+            *("AdaBoost", "Bagging", "DecisionTree", "ExtraTrees"),
+            *("GradientBoosting", "RandomForest"),
+        )
+        for task in ("Classifier", "Regressor")
+    ),
+    "IsolationForest",
 )
 
 

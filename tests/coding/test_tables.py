@@ -290,11 +290,14 @@ def test_numbers_of_few_rows_are_a_block_for_each_type(monkeypatch):
 
 def test_rows_of_a_table():
     table = pd.DataFrame({"x": np.arange(6.0), "s": list("ababcc")})
-    book, coded = CodeBook.fit_encode(table)
-    part = book.encode(book.check(table).rows(2, 5))
-    assert part.n_rows == 3
-    for j in range(2):
-        assert np.array_equal(part.column(j), coded.column(j)[2:5])
+    for given, rows in ((table, [5, 2, 2]), (sp.csc_array(np.eye(6)), [5, 2, 2])):
+        book, coded = CodeBook.fit_encode(given)
+        checked = book.check(given)
+        for found, own in ((checked.rows(2, 5), [2, 3, 4]), (checked.take(np.array(rows)), rows)):
+            part = book.encode(found)
+            assert part.n_rows == 3
+            for j in range(2):
+                assert np.array_equal(part.column(j), coded.column(j)[own])
 
 
 def test_tables_are_equal_where_their_cells_are():

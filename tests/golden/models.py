@@ -39,7 +39,7 @@ from tests.parallel import random_layouts
 
 FILE = Path(__file__).with_name("digests.json")
 N_DRAWN = 100
-BOOSTED = ("_initial", "train_score_", "validation_score_", "estimator_weights_")
+BOOSTED = ("_initial", "train_score_", "validation_score_", "estimator_weights_", "offset_")
 ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 700}
 
 
@@ -227,6 +227,23 @@ def _reweighted() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
         yield f"reweighted {estimator} {criterion} {kind} {n_rows} fractions fit", found
 
 
+ISOLATED: tuple[tuple[str, int, str, dict[str, Any]], ...] = (
+    ("numbers", 5_000, "none", {}),
+    ("mixed", 4_000, "fractions", {"contamination": 0.1}),
+    ("sparse", 3_000, "none", {"max_features": 0.5, "max_samples": 0.3}),
+    ("steps", 5_000, "whole", {"bootstrap": True, "max_samples": 1.0}),
+)
+
+
+def _isolated() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    def models(kind: str, n_rows: int, weight: str, own: dict[str, Any], way: Way) -> list[Any]:
+        forest = dtrees.IsolationForest(n_estimators=9, random_state=3, n_jobs=way.n_jobs, **own)
+        return [forest.fit(table(kind, n_rows), sample_weight=weights(weight, n_rows))]
+
+    for case in ISOLATED:
+        yield f"IsolationForest {case[0]} {case[2]}", partial(models, *case)
+
+
 CASES: dict[str, Callable[[Way], list[Any]]] = {
     **{f"drawn {seed}": partial(drawn, seed) for seed in range(5_000, 5_000 + N_DRAWN)},
     **dict(_chosen()),
@@ -234,4 +251,5 @@ CASES: dict[str, Callable[[Way], list[Any]]] = {
     **dict(_balanced()),
     **dict(_sampled()),
     **dict(_reweighted()),
+    **dict(_isolated()),
 }

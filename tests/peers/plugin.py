@@ -24,7 +24,7 @@ NAMES = {
     sklearn.tree: ("DecisionTreeClassifier", "DecisionTreeRegressor"),
     sklearn.ensemble: (
         *("AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor"),
-        *("ExtraTreesClassifier", "ExtraTreesRegressor"),
+        *("ExtraTreesClassifier", "ExtraTreesRegressor", "IsolationForest"),
         *("RandomForestClassifier", "RandomForestRegressor"),
         *(BOOSTING + tuple(f"Hist{name}" for name in BOOSTING)),
     ),

@@ -63,8 +63,10 @@ def trees_of(
     trees: list[Tree] = []
     for some in _together(pieces):  # their records are copied
         of_some = slice(len(trees), len(trees) + len(some))
-        own = [None if given is None else given[of_some] for given in (weight_units, units)]
-        trees += frozen(some, target, n_codes, thresholds, rules, *own)
+        of_weights, of_sums = (
+            None if given is None else given[of_some] for given in (weight_units, units)
+        )
+        trees += frozen(some, target, n_codes, thresholds, rules, of_weights, of_sums)
     return trees
 
 
@@ -99,8 +101,12 @@ def frozen(
     rules: GrowthRules,
     weight_units: Sequence[float] | None = None,
     units: Sequence[float] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> list[Tree]:
-    """The trees of pieces whose records are put side by side; arguments as for `trees_of`."""
+    """The trees of pieces whose records are put side by side; arguments as for `trees_of`.
+
+    `numbers` are those of the trees of a forest, where they differ.
+    """
     nodes, words = pieces[0].nodes, pieces[0].words
     if len(pieces) > 1:
         raw = np.concatenate([piece.nodes.view(np.uint8) for piece in pieces])
@@ -112,7 +118,9 @@ def frozen(
             nodes["subset"] += np.where(nodes["subset"] >= 0, shift, 0)
     fractions = None
     if rules.random_splits:
-        fractions = np.concatenate([fractions_of(p.nodes, rules.seed, rules.tree) for p in pieces])
+        numbers = [rules.tree] * len(pieces) if numbers is None else numbers
+        own = zip(pieces, numbers, strict=True)
+        fractions = np.concatenate([fractions_of(p.nodes, rules.seed, tree) for p, tree in own])
     sums = np.stack([piece.statistics[0] for piece in pieces])
     statistics_type = np.int64 if rules.criterion in REGRESSION else count_type(sums)
     records = RecordsOfTrees(
