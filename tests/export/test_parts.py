@@ -28,6 +28,10 @@ def test_every_attribute_of_every_fit_is_saved(tmp_path):
     for name in models.ESTIMATORS:
         kind = getattr(models.dtrees, name)
         forest = {} if name.startswith("Decision") else {"n_estimators": 30, "oob_tol": 0.0}
+        if name.startswith("Isolation"):
+            forest = {"n_estimators": 3}
+        if name.startswith(("DecisionTreeR", "RandomForestR")):
+            forest["keep_rows"] = True
         if name.startswith("Extra"):
             forest["bootstrap"] = True
         if name.startswith("AdaBoost"):

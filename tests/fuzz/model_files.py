@@ -48,6 +48,7 @@ from dtrees import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -99,6 +100,9 @@ def good_files() -> list[tuple[bytes, Any]]:
         (RandomForestClassifier(30, max_depth=2, random_state=0, oob_tol=0.0), (X, y > 1)),
         (RandomForestRegressor(2, random_state=0), (X, rng.normal(size=len(X)))),
         (RandomForestRegressor(2, criterion="poisson", random_state=0), (X, y)),
+        (RandomForestRegressor(2, max_depth=3, keep_rows=True, random_state=0), (X, y)),
+        (DecisionTreeRegressor(min_samples_leaf=3, keep_rows=True), (X, y)),
+        (IsolationForest(n_estimators=3, random_state=0), (X, None)),
         (ExtraTreesClassifier(2, random_state=0, handle_unknown="majority"), (X, y)),
         (AdaBoostClassifier(3, max_depth=2, random_state=0), (X, labels)),
         (AdaBoostRegressor(3, random_state=0), (X, y)),
@@ -351,7 +355,11 @@ def use(model: Any, X: Any, path: str) -> None:
     adds_up = not isinstance(model, AdaBoostRegressor)  # whose predictions are medians
     if adds_up:
         model.predict_contributions(X)
-    _ = model.feature_importances_
+    if not isinstance(model, IsolationForest):
+        _ = model.feature_importances_
+    if "_row_ranks" in vars(model):
+        model.predict_quantiles(X, [0.1, 0.5])
+        model.predict_cdf(X, 1.0)
     trees = model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
     if sum(tree.node_count for tree in trees) < TEXTS:
         export_text(np.ravel(model.estimators_)[0] if hasattr(model, "forest_") else model)
