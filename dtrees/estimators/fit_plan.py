@@ -373,7 +373,8 @@ class RowsElsewhere:
         TableTooLargeError before anything is read.
         """
         stats = FitStatistics() if stats is None else stats
-        check_table(table, **_place_of(estimator), stats=stats)
+        if lacks is None:
+            check_table(table, **_place_of(estimator), stats=stats)
         own = RowColumns.of(table, columns, stats)
         if lacks is not None:
             own = replace(own, change=partial(_without_cell, lacks))
@@ -382,7 +383,8 @@ class RowsElsewhere:
         def work(ask: Ask) -> tuple[Any, ...]:
             units = estimator._units(ask)
             each = partial(own.each, partial(_target_of_rows, read, units), "target-of-part")
-            cuts = units_of_cuts(ask) if estimator.max_bins is not None else None
+            are_cut = lacks is None and estimator.max_bins is not None
+            cuts = units_of_cuts(ask) if are_cut else None
             counts = ask(units.counts) if estimator._adds_steps else []
             return units, units.elsewhere(ask, each), cuts, counts
 

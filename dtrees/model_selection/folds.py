@@ -483,11 +483,9 @@ class HashKFold(BaseEstimator):
         self._check_all_occur(FoldCounts.of(found), n_rows, keys)
         return found
 
-    def _elsewhere(
-        self, X: PartitionedTable, y: LazyColumn, groups: Any, stats: FitStatistics
-    ) -> FoldSplits:
+    def _elsewhere(self, X: PartitionedTable, y: LazyColumn, groups: Any) -> FoldSplits:
         """The splits of rows that are not here; arguments and errors as of `split`."""
-        seed = self._seed(y, groups)
+        seed, stats = self._seed(y, groups), y.stats
         if self.stratify:
             rows = RowColumns.of(X, {"y": y}, stats)
             fold, error = rows.column_of_all(
@@ -605,18 +603,19 @@ def _all_of(parts: Sequence[tuple[Any, ...]]) -> list[np.ndarray | None]:
     ]
 
 
-def folds_elsewhere(
-    cv: Any, of_classes: bool, X: PartitionedTable, y: LazyColumn, groups: Any, stats: FitStatistics
-) -> FoldSplits | None:
+def folds_elsewhere(cv: Any, of_classes: bool, X: Any, y: Any, groups: Any) -> FoldSplits | None:
     """The splits of ``cv`` where the rows are; None: they are no folds, or have to be drawn here.
 
     A splitter of scikit-learn is asked on a worker, which has `y` and `groups` for a moment. It is
     asked here where it draws from a random state of this process, or fails.
     """
+    if not isinstance(y, LazyColumn):
+        return None
     if type(cv) is HashKFold:
-        return cv._elsewhere(X, y, groups, stats)
+        return cv._elsewhere(X, y, groups)
     if not _is_drawn_anywhere(cv):
         return None
+    stats = y.stats
     needs_y = of_classes or not isinstance(cv, Integral | None)
     rows = RowColumns.of(X, {"y": y if needs_y else None, "groups": groups}, stats)
     ask = partial(_drawn_by_sklearn, cv, of_classes, X.n_rows)

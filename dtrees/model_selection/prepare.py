@@ -261,15 +261,8 @@ def prepare(
         if check is not None:
             check()
         X, y = indexable(X, y)
-        splits: Sequence[Split] | None = None
-        if isinstance(y, LazyColumn):
-            of_classes = is_classifier(arguments.estimator)
-            splits = folds_elsewhere(cv, of_classes, X, y, groups, arguments.stats)
-        if splits is not None:
-            pass
-        elif draw is None:
-            splitter = check_cv(cv, y, classifier=is_classifier(arguments.estimator))
-            splits = draw_splits(splitter, X, y, groups)
+        if draw is None:
+            splits = splits_of(cv, arguments.estimator, X, y, groups)
         else:
             splits = draw(X, y, groups)
     except Exception as error:
@@ -470,6 +463,15 @@ def with_collections(cv: Any, y: Any, groups: Any) -> Any:
     """
     modules = [base.__module__.partition(".")[0] for base in type(cv).__mro__]
     return OfCollections(cv, y, groups) if "dask_ml" in modules else cv
+
+
+def splits_of(cv: Any, estimator: Any, X: Any, y: Any, groups: Any) -> Sequence[Split]:
+    """The splits of ``cv``, drawn once: where the rows are, if `y` is, and otherwise here."""
+    of_classes = is_classifier(estimator)
+    found = folds_elsewhere(cv, of_classes, X, y, groups)
+    if found is not None:
+        return found
+    return draw_splits(check_cv(cv, y, classifier=of_classes), X, y, groups)
 
 
 def draw_splits(splitter: Any, X: Any, y: Any, groups: Any) -> Sequence[Split]:

@@ -54,7 +54,7 @@ from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.exceptions import ClusterError, NotSharedWarning
 from dtrees.model_selection.candidates import Cells, Growth, Parameters, cells_of, growths_of
 from dtrees.model_selection.fitted_splits import score_models, scores_by_leaves, warn_of_undefined
-from dtrees.model_selection.folds import RowsOfSides, Split, sets_of
+from dtrees.model_selection.folds import RowsOfSides, Split, folds_elsewhere, sets_of
 from dtrees.model_selection.pipelines import (
     PipelineWork,
     ends_in_dtrees,
@@ -396,7 +396,11 @@ class SharedSearch:
 
     def _draw(self, X: Any, y: Any, groups: Any) -> Sequence[Split]:
         """The splits of ``cv``, drawn once."""
-        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        cv, of_classes = self.cv, is_classifier(self.estimator)
+        found = folds_elsewhere(cv, of_classes, X, y, groups)
+        if found is not None:
+            return found
+        cv = check_cv(cv, y, classifier=of_classes)
         n_splits = cv.get_n_splits(X, y, groups)
         splits = draw_splits(cv, X, y, groups)
         if len(splits) != n_splits:

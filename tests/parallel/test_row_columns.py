@@ -15,6 +15,7 @@ from sklearn.model_selection import (
     KFold,
     LeaveOneGroupOut,
     PredefinedSplit,
+    RepeatedKFold,
     ShuffleSplit,
     StratifiedKFold,
 )
@@ -43,6 +44,7 @@ from dtrees.model_selection import (
     cross_val_predict,
     cross_val_score,
     cross_validate,
+    nested_standard_error,
     validation_surface,
 )
 from dtrees.model_selection.fitted_splits import fit_splits
@@ -349,6 +351,19 @@ def grown(name, regime, cv, *columns):
     params = None if weight is None else {"sample_weight": weight}
     prepared = prepare(Arguments("a test", estimator, cv, params=params), X, y, reason=None)
     return fit_splits(estimator, prepared.shared())
+
+
+@pytest.mark.parametrize("cv", [3, RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)])
+def test_folds_of_nested_errors_are_drawn_as_ever(cv, two):
+    forest = clone(GROWN["forest"])
+    how = {"cv": cv} | ({"n_repeats": 2, "random_state": 0} if cv == 3 else {})
+    expected = nested_standard_error(forest, X, CLASSES, **how)
+    forest.set_params(regime="partitioned")
+    with two.as_current():
+        found = nested_standard_error(forest, table(), lazy(CLASSES), **how)
+    assert vars(found).keys() == vars(expected).keys()
+    for name, value in vars(expected).items():
+        np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)
 
 
 def assert_same_models(found, expected):
