@@ -53,10 +53,18 @@ from dtrees.core.predict.raw import forest_values
 from dtrees.estimators import base
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan
 from dtrees.estimators.forest_growth import check_same_labels, kept_trees
-from dtrees.estimators.prediction import ForestPredictor, Predictor
+from dtrees.estimators.prediction import ForestPredictor, Predictor, answered
 from dtrees.estimators.tree_view import columns_with_missing, read_only
 from dtrees.estimators.trees import DecisionTreeRegressor
-from dtrees.parallel import Answer, FitStatistics, computed, threaded
+from dtrees.parallel import (
+    Answer,
+    FitStatistics,
+    PartitionedTable,
+    admitted,
+    computed,
+    rows_here,
+    threaded,
+)
 from dtrees.typing import Runner, serial
 
 AUTO = 256  # rows of a tree
@@ -297,7 +305,8 @@ class IsolationForest(OutlierMixin, base.Ensemble):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            As for `DecisionTreeClassifier.fit`. A Dask collection is brought here as a whole.
+            As for `DecisionTreeClassifier.fit`. Of a Dask collection, the rows come here that
+            some tree has drawn, and one of each label in each partition.
         y : ignored
             There for scikit-learn.
         sample_weight : array-like of shape (n_rows,), default=None
@@ -322,12 +331,22 @@ class IsolationForest(OutlierMixin, base.Ensemble):
         kept = kept_trees(self) if self.warm_start and hasattr(self, "forest_") else ()
         seed = self._fit_seed if kept else FitPlan(self).seed()
         run, stats = threaded(self.n_jobs), FitStatistics()
-        X, sample_weight = computed(X, sample_weight)
+        X, sample_weight = admitted(X, {"sample_weight": sample_weight}, stats)
+        is_here = not isinstance(X, PartitionedTable)
+        table: Any = read_table(X) if is_here else X
         with stats.phase("coding"):
-            table = read_table(X)
-            drawn = self._draws(table, seed, sample_weight)
+            drawn = self._draws(table.n_rows, seed, sample_weight)
             parts = run([partial(drawn.of_tree, number) for number in range(self.n_estimators)])
-            rows, book, coded = self._coded(table, [own for own, _ in parts], seed, run)
+            is_drawn = np.zeros(table.n_rows, dtype=bool)
+            for own, _ in parts:
+                is_drawn[own] = True
+        some, numbers = table, np.arange(table.n_rows)
+        if not is_here:
+            some, numbers = rows_here(table, np.flatnonzero(is_drawn), stats)
+            some = read_table(some)
+        with stats.phase("coding"):
+            rows, book, coded = self._coded(some, is_drawn[numbers], seed, run)
+            rows = numbers[rows]
         if kept:
             check_same_labels(self, book, None)
         rules = self._rules(drawn.size, seed, book)
@@ -366,12 +385,14 @@ class IsolationForest(OutlierMixin, base.Ensemble):
             "forest_": Forest(trees),
             "_saw_missing": read_only(columns_with_missing(trees, coded) | before),
             "_fit_seed": seed,
-            "_fit_rows": table.n_rows if drawn.weights is None else None,
+            "_fit_rows": len(is_drawn) if drawn.weights is None else None,
         }
         if book.feature_names is not None:
             learned["feature_names_in_"] = book.feature_names
         if self.contamination != "auto":
-            scores = _predictor_of(self, learned).score_samples(table, run)
+            asked = table if is_here else table.collection
+            found = answered(_predictor_of(self, learned), "score_samples", asked, self.n_jobs)
+            (scores,) = computed(found)
             learned["offset_"] = float(np.percentile(scores, 100.0 * float(self.contamination)))
         learned["_fit_report"] = stats.report()
         self._forget_at_times()
@@ -382,10 +403,10 @@ class IsolationForest(OutlierMixin, base.Ensemble):
         depth = deepest(learned["max_samples_"])
         return super()._estimator(tree, learned).set_params(max_depth=depth, max_features=1)
 
-    def _draws(self, table: Table, seed: int, sample_weight: Any) -> DrawnRows:
-        """What each tree draws of a table."""
-        weights = None if sample_weight is None else check_weights(sample_weight, table.n_rows)
-        n_rows = table.n_rows if weights is None else int(np.count_nonzero(weights))
+    def _draws(self, n_in_table: int, seed: int, sample_weight: Any) -> DrawnRows:
+        """What each tree draws of a table of so many rows."""
+        weights = None if sample_weight is None else check_weights(sample_weight, n_in_table)
+        n_rows = n_in_table if weights is None else int(np.count_nonzero(weights))
         asked = self.max_samples
         if asked == "auto":
             size = min(AUTO, n_rows)
@@ -398,18 +419,16 @@ class IsolationForest(OutlierMixin, base.Ensemble):
             size = min(int(asked), n_rows)
         else:
             size = max(1, int(float(asked) * n_rows))
-        return DrawnRows(seed, size, table.n_rows, bool(self.bootstrap), weights)
+        return DrawnRows(seed, size, n_in_table, bool(self.bootstrap), weights)
 
     def _coded(
-        self, table: Table, parts: Sequence[np.ndarray], seed: int, run: Runner
+        self, table: Table, is_drawn: np.ndarray, seed: int, run: Runner
     ) -> tuple[np.ndarray, CodeBook, CodedMatrix]:
-        """The rows that some tree draws, ascending, coded; and one more of each label.
+        """The rows that some tree draws, bool (n_rows,), coded; and the first one of each label.
 
         So what the labels of a table are does not depend on how many trees there are.
         """
-        is_in = np.zeros(table.n_rows, dtype=bool)
-        for own in parts:
-            is_in[own] = True
+        is_in = is_drawn.copy()
         for column in table.labels:
             is_in[np.unique(column.codes, return_index=True)[1]] = True
         rows = np.flatnonzero(is_in)

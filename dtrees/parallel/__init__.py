@@ -38,6 +38,7 @@ from dtrees.parallel.partitions import (
     known_length,
     lazy_keys,
     rows_as_array,
+    rows_here,
 )
 from dtrees.parallel.regimes import REGIMES, Choice, is_free
 from dtrees.parallel.row_columns import LazyColumn, RowColumns, admitted_where_they_are
@@ -90,6 +91,7 @@ __all__ = [
     "read_files",
     "regime_asked_for",
     "rows_as_array",
+    "rows_here",
     "tables_kept",
     "threaded",
     "write_csv",

@@ -24,10 +24,11 @@ from uuid import uuid4
 import dask
 import numpy as np
 from dask.delayed import Delayed
+from scipy.sparse import issparse, vstack
 
 from dtrees._warnings import warn
 from dtrees.coding.group_keys import group_keys
-from dtrees.coding.tables import check_shape, feature_names, row_values
+from dtrees.coding.tables import check_shape, feature_names, read_table, row_values
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.lazy_collections import is_lazy
@@ -223,6 +224,45 @@ def _dtype_of_numbers(collection: Any) -> np.dtype | None:
     if all(isinstance(dtype, np.dtype) and dtype.kind in NUMBERS for dtype in dtypes):
         return np.result_type(*dtypes)
     return None
+
+
+def rows_here(table: PartitionedTable, rows: np.ndarray, stats: FitStatistics) -> tuple[Any, Any]:
+    """Some rows of a table, and those where each partition has a label first.
+
+    `rows` are int64 (n,), ascending. Returns a table in memory, and the numbers of its rows, int64,
+    ascending.
+    """
+    parts = table.parts()
+    ends = np.searchsorted(rows, [first for _, first, _ in parts] + [table.n_rows])
+    own = [rows[a:b] - first for a, b, (_, first, _) in zip(ends, ends[1:], parts, strict=False)]
+    take = dask.delayed(_taken, pure=False)
+    tasks = [take(part, n, mine) for (part, _, n), mine in zip(parts, own, strict=True)]
+
+    def fetched(executor: Executor) -> list[Any]:
+        return executor.fetch(executor.hold(tasks))
+
+    with stats.phase("reading"):
+        found = run_with_retries([table.collection], fetched, stats)
+    blocks = [block for block, _ in found]
+    numbers = [local + first for (_, local), (_, first, _) in zip(found, parts, strict=True)]
+    if hasattr(blocks[0], "iloc"):
+        stacked = sys.modules["pandas"].concat(blocks, ignore_index=True)
+    elif issparse(blocks[0]):
+        stacked = vstack(blocks, format="csr")
+    else:
+        stacked = np.concatenate(blocks)
+    return stacked, np.concatenate(numbers)
+
+
+def _taken(block: Any, length: int, rows: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Rows of a partition that should have so many, and which they are."""
+    if block.shape[0] != length:
+        raise ValueError(f"A partition has {block.shape[0]} rows; it had {length} when counted.")
+    labels = read_table(block).labels
+    firsts = [np.unique(column.codes, return_index=True)[1] for column in labels]
+    rows = np.unique(np.concatenate([rows, *firsts]))
+    block = getattr(block, "iloc", block.tocsr() if issparse(block) else block)
+    return block[rows], rows
 
 
 def check_lengths(n_rows: int, columns: Mapping[str, Any]) -> None:

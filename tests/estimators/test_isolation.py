@@ -2,6 +2,7 @@
 
 import pickle
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -231,6 +232,25 @@ def test_dask_collections_are_answered_lazily():
         np.testing.assert_array_equal(lazy.compute(scheduler="sync"), expected)
         assert lazy.dtype == expected.dtype
     assert forest.feature_names_in_.tolist() == list("abcd")
+
+
+@pytest.mark.parametrize("table", [X, mixed_table(600)[0]], ids=["numbers", "mixed"])
+@pytest.mark.parametrize("name", FORESTS)
+def test_of_a_collection_the_drawn_rows_come(name, table):
+    forest = clone(FORESTS[name]).fit(table, sample_weight=WEIGHTS)
+    if table is X:
+        arrays = [da.from_array(X, chunks=((100, 0, 250, 250), 4))]
+        arrays.append(arrays[0].map_blocks(sp.csr_matrix))
+        unknown = da.from_array(X, chunks=((100, 250, 250), 4))
+        arrays.append(unknown[unknown[:, 0] > -99])
+    else:
+        arrays = [dd.from_pandas(table, npartitions=4)]
+    with dask.config.set(scheduler="sync"):
+        for lazy in arrays:
+            weights = da.from_array(WEIGHTS, chunks=77)
+            other = clone(forest).fit(lazy, sample_weight=weights)
+            same(forest, other, table[:50])
+            assert other.fit_report_["seconds"].keys() == {"coding", "growth", "reading"}
 
 
 def test_trees_are_inspected_like_others():

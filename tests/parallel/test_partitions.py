@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dtrees.coding.group_keys import group_keys
+from dtrees.coding.tables import read_table
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.partitions import (
     PartitionedTable,
@@ -15,7 +16,9 @@ from dtrees.parallel.partitions import (
     known_length,
     lazy_keys,
     rows_as_array,
+    rows_here,
 )
+from tests.estimators.forest_cases import mixed_table
 
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
@@ -181,3 +184,23 @@ def test_keys_of_labels_are_made_where_the_labels_are(kind):
     np.testing.assert_array_equal(keys.compute(), group_keys(labels))
     for other in (labels, None, dask.delayed(labels), da.zeros((2, 2))):
         assert lazy_keys(other) is other
+
+
+@pytest.mark.parametrize("asked", [[], [0, 4, 9], range(10)], ids=str)
+@pytest.mark.parametrize("kind", TABLES)
+def test_some_rows_come_here(kind, asked):
+    (table,) = admitted(TABLES[kind](), {})
+    rows = np.array([row for row in asked if row < table.n_rows], dtype=np.int64)
+    found, numbers = rows_here(table, rows, FitStatistics())
+    assert numbers.tolist() == rows.tolist()
+    np.testing.assert_array_equal(found, np.asarray(table.collection.compute())[rows])
+
+
+def test_rows_that_come_here_have_each_label():
+    table, _ = mixed_table(60)
+    (lazy,) = admitted(dd.from_pandas(table, npartitions=3), {})
+    found, numbers = rows_here(lazy, np.array([7, 31]), FitStatistics())
+    assert {7, 31} <= set(numbers.tolist())
+    assert read_table(found).equals(read_table(table.iloc[numbers]))
+    for name in ("letter", "hybrid"):
+        assert set(found[name]) == set(table[name])
