@@ -38,6 +38,7 @@ from dtrees.coding.labels import is_missing
 from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import WHOLE
 from dtrees.estimators.boosting import BaseBoosting
+from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets, trees_of
 from dtrees.estimators.scorers import refuse_unfit, with_positive_class
 from dtrees.estimators.training_sets import TrainingTable, fit_table
@@ -59,7 +60,7 @@ from dtrees.model_selection.prefitted_proxy import (
 )
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.sides import here, of_sides
-from dtrees.parallel import threaded
+from dtrees.parallel import LazyColumn, threaded
 from dtrees.typing import serial
 
 logger = logging.getLogger(__name__)
@@ -356,8 +357,13 @@ def refuse_unfit_scorer(scoring: Any, estimator: Any, work: SplitTable) -> None:
 
     Where scikit-learn's functions go on, and every score is nan.
     """
-    if is_classifier(estimator):
-        refuse_unfit(scoring, np.unique(_classes_of(work.table.y)))
+    if scoring is None or not is_classifier(estimator):
+        return
+    if isinstance(work.table.y, LazyColumn):
+        classes = work.table.rows_elsewhere(FitPlan.of(estimator)).target.classes
+    else:
+        classes = np.unique(_classes_of(work.table.y))
+    refuse_unfit(scoring, classes)
 
 
 def warn_of_undefined(
