@@ -327,8 +327,9 @@ def cross_validate(
     have in common are grown once. The final model grows with them if the training sides are worth
     1.9 fits of all rows (of deep trees and boosted models: 8), or on a cluster. Otherwise the
     result keeps the table and its codes until that model is asked for. Boosted models have the
-    codes in common, and grow side by side. Of a Dask collection this process takes 25 to 60 bytes
-    a row: `y`, folds, and the predictions of one split at a time.
+    codes in common, and grow side by side. Of Dask collections `X` and `y` whose codes stay on the
+    workers of a cluster, this process holds nothing for each row: sides are scored by a worker
+    each. A fit or a scorer that fails, and prediction intervals, need the columns here.
 
     Models know the classes of all rows. Where a training side lacks one, scorers of shares
     ("neg_log_loss", "roc_auc") see a column of zeros for it. Models of scikit-learn's function do
