@@ -3,6 +3,7 @@
 import pickle
 from fractions import Fraction
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -165,6 +166,18 @@ def test_the_same_bits_everywhere(name, tmp_path):
     found = model.predict_quantiles(NEW, Q)
     each = [model.predict_quantiles(NEW[i : i + 1], Q) for i in range(len(NEW))]
     np.testing.assert_array_equal(np.concatenate(each), found)
+
+
+@pytest.mark.parametrize("name", ["forest", "extra trees", "tree"])
+def test_the_same_bits_of_rounds(name):
+    model = clone(ALL[name]).fit(X, Y, WEIGHTS)
+    rounds = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 60, "scheduler": "threads"}
+    lazy = da.from_array(X, chunks=(70, 4)), da.from_array(Y, chunks=41)
+    with dask.config.set(rounds):
+        same_quantiles(model, clone(model).fit(X, Y, WEIGHTS))
+        other = clone(model).fit(*lazy, da.from_array(WEIGHTS, chunks=99))
+    assert other.fit_report_["regime"] == "partitioned"
+    same_quantiles(model, other)
 
 
 @pytest.mark.parametrize("name", ALL)
