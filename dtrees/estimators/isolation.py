@@ -31,6 +31,7 @@ from dtrees._random import ISOLATION, ORDER, keyed_draws, keyed_places, keyed_ui
 from dtrees._warnings import warn
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.column_types import nearly_ids, warn_of_categories
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target, check_weights
 from dtrees.constraints import (
@@ -51,6 +52,7 @@ from dtrees.core.model.packing import log
 from dtrees.core.model.tree import LEAF, Forest, Tree
 from dtrees.core.predict.raw import forest_values
 from dtrees.estimators import base
+from dtrees.estimators.column_rules import interactions_of
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan
 from dtrees.estimators.forest_growth import check_same_labels, kept_trees
 from dtrees.estimators.prediction import ForestPredictor, Predictor, answered
@@ -137,14 +139,16 @@ class DrawnRows:
         if not self.with_replacement:  # Efraimidis and Spirakis 2006
             assert self.weights is not None
             live = np.flatnonzero(self.weights > 0)
-            waits = -log(1.0 - shares[live] + STEPS) / self.weights[live]
+            waits = -log(1.0 - shares[live]) / self.weights[live]
             rows = np.sort(live[np.argsort(waits, kind="stable")[: self.size]])
             return rows, np.ones(len(rows), dtype=np.uint16)
         if self.weights is None:
             drawn = (shares * self.n_rows).astype(np.int64)
         else:
-            upto = self.weights.cumsum()
-            drawn = np.searchsorted(upto, shares * upto[-1], side="right")
+            live = np.flatnonzero(self.weights > 0)
+            upto = self.weights[live].cumsum()
+            place = np.searchsorted(upto, shares * upto[-1], side="right")
+            drawn = live[np.minimum(place, len(live) - 1)]
         rows, times = np.unique(drawn, return_counts=True)
         return rows, np.minimum(times, np.iinfo(np.uint16).max).astype(np.uint16)
 
@@ -211,7 +215,8 @@ class IsolationForest(OutlierMixin, base.Ensemble):
         `n_estimators`. With the same table the forest is the one that is grown at once.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns whose values are categories: told by their types, a mask, a list of numbers or
-        names, or none of them.
+        names, or none of them. Columns with nearly as many categories as rows, which `fit` warns
+        of, are not used.
     handle_unknown : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit.
 
@@ -269,7 +274,8 @@ class IsolationForest(OutlierMixin, base.Ensemble):
         "max_samples_": (IntegerIn(1),),
         "offset_": (RealIn(-1, 0, "[]"),),
         "_fit_seed": (IntegerIn(0, LARGEST_SEED),),
-        "_fit_rows": (IntegerIn(1), Nothing()),
+        "_fit_rows": (IntegerIn(1),),
+        "_fit_weighs": (Boolean(),),
     }
 
     max_samples_: int
@@ -349,7 +355,9 @@ class IsolationForest(OutlierMixin, base.Ensemble):
             rows = numbers[rows]
         if kept:
             check_same_labels(self, book, None)
-        rules = self._rules(drawn.size, seed, book)
+        rules = self._rules(drawn, book)
+        if book.categories:
+            warn_of_categories(book, drawn.n_rows)
         with stats.phase("growth"):
             order = keyed_draws(seed, ORDER, 0, rows.astype(np.uint64)) >> np.uint64(24)
             target = Target.regression(order.astype(np.float64), spare_bits=5)
@@ -385,7 +393,8 @@ class IsolationForest(OutlierMixin, base.Ensemble):
             "forest_": Forest(trees),
             "_saw_missing": read_only(columns_with_missing(trees, coded) | before),
             "_fit_seed": seed,
-            "_fit_rows": len(is_drawn) if drawn.weights is None else None,
+            "_fit_rows": drawn.n_rows,
+            "_fit_weighs": drawn.weights is not None,
         }
         if book.feature_names is not None:
             learned["feature_names_in_"] = book.feature_names
@@ -442,20 +451,22 @@ class IsolationForest(OutlierMixin, base.Ensemble):
         )
         return rows, book, coded
 
-    def _rules(self, size: int, seed: int, book: CodeBook) -> GrowthRules:
+    def _rules(self, drawn: DrawnRows, book: CodeBook) -> GrowthRules:
         """What trees grow by."""
-        asked, n_columns = self.max_features, book.n_columns
-        if isinstance(asked, Integral) and asked > n_columns:
-            raise ValueError(f"max_features must be <= n_features={n_columns}. Got {asked}.")
+        asked, barred = self.max_features, nearly_ids(book, drawn.n_rows)
+        if isinstance(asked, Integral) and asked > book.n_columns:
+            raise ValueError(f"max_features must be <= n_features={book.n_columns}. Got {asked}.")
+        n_columns = max(1, book.n_columns - len(barred))
         own = int(asked) if isinstance(asked, Integral) else max(1, int(asked * n_columns))
         return GrowthRules(
             criterion="squared_error",
-            max_depth=deepest(size),
+            max_depth=deepest(drawn.size),
             max_features=1,
             columns_by_tree=own if own < n_columns else None,
             random_splits=True,
             random_ties=True,
-            seed=seed,
+            seed=drawn.seed,
+            interactions=interactions_of(None, book, barred),
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
         )
 
@@ -464,7 +475,7 @@ class IsolationForest(OutlierMixin, base.Ensemble):
         """The columns that each tree has drawn."""
         check_is_fitted(self)
         n_columns = self.n_features_in_
-        rules = self._rules(self.max_samples_, self._fit_seed, self.codebook_)
+        rules = self._rules(self._drawn(), self.codebook_)
         sets = [rules.of_tree(i, n_columns).interactions for i in range(len(self.forest_))]
         return [np.arange(n_columns) if own is None else np.array(own[0]) for own in sets]
 
@@ -472,13 +483,17 @@ class IsolationForest(OutlierMixin, base.Ensemble):
     def estimators_samples_(self) -> list[np.ndarray]:
         """The rows that each tree has drawn, ascending, as often as it did."""
         check_is_fitted(self)
-        if self._fit_rows is None:
+        if self._fit_weighs:
             raise AttributeError(
                 "There is no estimators_samples_: rows were drawn by their weights, which a model "
                 "does not keep."
             )
-        draws = DrawnRows(self._fit_seed, self.max_samples_, self._fit_rows, bool(self.bootstrap))
-        return [np.repeat(*draws.of_tree(number)) for number in range(len(self.forest_))]
+        drawn = self._drawn()
+        return [np.repeat(*drawn.of_tree(number)) for number in range(len(self.forest_))]
+
+    def _drawn(self) -> DrawnRows:
+        """What the trees that are there have drawn, unless by weights."""
+        return DrawnRows(self._fit_seed, self.max_samples_, self._fit_rows, bool(self.bootstrap))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Score rows: the opposite of the anomaly score of the paper.

@@ -174,6 +174,17 @@ def test_words_and_missing_values():
     assert only.codebook_.categories.keys() == {3}
 
 
+def test_ids_are_not_used():
+    table = pd.DataFrame({"id": [f"row {i}" for i in range(600)], "x": X[:, 0], "y": X[:, 1]})
+    with pytest.warns(UserWarning, match="Is this an id"):
+        forest = IsolationForest(n_estimators=20, random_state=0).fit(table)
+    assert 0 not in {int(own) for tree in forest.forest_ for own in tree.feature}
+    assert {own.tolist() == [1, 2] for own in forest.estimators_features_} == {True}
+    with pytest.warns(UserWarning, match="Is this an id"):
+        one = IsolationForest(n_estimators=20, max_features=1, random_state=0).fit(table)
+    assert {int(own) for each in one.estimators_features_ for own in each} == {1, 2}
+
+
 def test_constant_columns_are_not_split():
     forest = IsolationForest(n_estimators=20, random_state=0).fit(STAIRS)
     assert {int(own) for tree in forest.forest_ for own in tree.feature} <= {0, -2}
