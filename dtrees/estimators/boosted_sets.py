@@ -64,10 +64,11 @@ Fit = Generator[Any, Any, Any]  # of a model, which asks for its trees
 class FittedBoosts(FittedSets):
     """Boosted models of several training sets.
 
-    `offset`, float64 (n_rows, n_values), is what the raw predictions of rows begin with, if given.
+    `offset`, float64 (n_rows, n_values), is what the raw predictions of rows begin with, if given;
+    it may be a `LazyColumn`.
     """
 
-    offset: np.ndarray | None = None
+    offset: Any = None
 
     def first_raw(self, model: Any, rows: np.ndarray) -> np.ndarray:
         """Raw predictions of rows before the first iteration, float64 (n, n_values)."""
@@ -168,7 +169,14 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
     offset = table.init_score
     if offset is not None:
-        offset = offsets_of(offset, coded.n_rows, target.n_classes if target.n_classes > 2 else 1)
+        n_values = target.n_classes if target.n_classes > 2 else 1
+        if is_elsewhere:
+            columns = table.rows_elsewhere(plan).columns
+            of_part = partial(_offsets_of_part, n_values)
+            columns.asked(of_part, lambda ask: ask(len), stats=table.stats)  # what is wrong is told
+            offset = columns.column(of_part, "offsets", table.stats)
+        else:
+            offset = offsets_of(offset, coded.n_rows, n_values)
     common = CodedTable(table.X, values, codes.book, coded, seed, offset)
     models: list[Any] = [None] * sets.n_sets
     missing = coded.missing_columns() if isinstance(coded, CodedMatrix) else None
@@ -232,6 +240,13 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         model._fit_report = stats.report()
     told = table.told_of(plan, codes, sets)
     return FittedBoosts(models, codes.book, target, codes.rows, *told, offset)
+
+
+def _offsets_of_part(
+    n_values: int, y: Any, sample_weight: Any, init_score: Any, first_row: int
+) -> np.ndarray:
+    """`FittedBoosts.offset` of the rows of a partition."""
+    return offsets_of(init_score, len(y), n_values)
 
 
 def _asked(*about: Any) -> Fit:

@@ -408,7 +408,8 @@ class HashKFold(BaseEstimator):
 
     Keeps two bytes per row in this process, and draws them in O(n_rows); 24 bytes per row for a
     moment where rows are dealt, or groups draw. Sides are found when they are looked at, and not
-    kept.
+    kept. In a validation of a Dask collection whose codes and `y` stay on the workers, folds are
+    drawn there, and nothing is fetched.
 
     Examples
     --------

@@ -368,15 +368,16 @@ def _where_they_are(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Any, Arg
     if not is_lazy(y):
         return X, y, arguments
 
-    def column(values: Any) -> Any:
-        is_one = is_lazy(values) and getattr(values, "ndim", None) == 1
+    def column(values: Any, dimensions: tuple[int, ...] = (1,)) -> Any:
+        is_one = is_lazy(values) and getattr(values, "ndim", None) in dimensions
         fits = is_one and known_length(values) in (None, X.n_rows)
         return LazyColumn(values, X.n_rows, stats) if fits else values
 
     groups = column(lazy_keys(groups) if isinstance(arguments.cv, HashKFold) else groups)
     params = arguments.params
-    if "sample_weight" in (params or {}):
-        params = {**params, "sample_weight": column(params["sample_weight"])}
+    for name, dimensions in (("sample_weight", (1,)), ("init_score", (1, 2))):
+        if name in (params or {}):
+            params = {**params, name: column(params[name], dimensions)}
     return X, column(y), replace(arguments, groups=groups, params=params)
 
 

@@ -99,7 +99,7 @@ class LazyColumn:
 
     Attributes
     ----------
-    collection : Dask collection of one dimension, or list
+    collection : Dask collection, or list
         A list: tasks that make stretches of the values, and how many each has.
     n_rows : int
         Of the table; whoever reads the column sees whether it has as many.

@@ -437,6 +437,32 @@ class TestGrowth:
                 bad += [each for each in expected.fitted.models if isinstance(each, Exception)]
         assert len(bad) > 3
 
+    @pytest.mark.parametrize("regime", ["partitioned", "replicated"])
+    @pytest.mark.parametrize("name", ["boosting", "boosting of numbers"])
+    def test_of_rows_that_begin_with_raw_predictions(self, name, regime, two, monkeypatch):
+        model, y = clone(GROWN[name]), NUMBERS
+        starts = RNG.normal(size=N)
+        if is_classifier(model):
+            y, starts = TARGETS["words"], RNG.normal(size=(N, 4))
+        how = {
+            "cv": HashKFold(3, random_state=0),
+            "scoring": "accuracy" if y is not NUMBERS else "r2",
+        }
+        expected = cross_validate(model, X, y, params={"init_score": starts}, **how)
+        spread = clone(model).set_params(regime=regime)
+        chunks = (250, 2)[: starts.ndim]
+        with two.as_current():
+            with monkeypatch.context() as patch:
+                patch.setattr(LazyColumn, "here", None)
+                own = {"init_score": da.from_array(starts, chunks=chunks)}
+                found = cross_validate(spread, table(), lazy(y), params=own, **how)
+            assert found["test_score"].tolist() == expected["test_score"].tolist()
+            last = found.final_estimator, expected.final_estimator
+            assert digest(trees_of(last[0])) == digest(trees_of(last[1]))
+            bad = {"init_score": da.from_array(np.where(starts > 2, np.nan, starts), chunks=chunks)}
+            with pytest.raises(ValueError, match="init_score"):
+                cross_validate(spread, table(), lazy(y), params=bad, **how)
+
     def test_a_checkpoint_of_another_regime(self, two, tmp_path):
         for name in ("forest", "boosting"):
             estimator = clone(GROWN[name])
