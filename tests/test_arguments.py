@@ -127,6 +127,8 @@ TAKEN = {
     "export_text decision_tree": "tree|boosted",
     "export_text tree": "None",
     "held_out_importances model": "tree",
+    "outlier_scores y": "None",
+    "proximities other": "None",
     "load path": "",
     "nested_standard_error cv": "",
     "plot_metric dataset_names": "None",
@@ -234,6 +236,8 @@ def right_arguments(tmp_path_factory):
         "plot_beeswarm": {"explanation": shap_values(BOOSTED, X)},
         "plot_shap_dependence": {"explanation": shap_values(BOOSTED, X), "column": 0},
         "plot_waterfall": {"explanation": shap_values(BOOSTED, X)},
+        "outlier_scores": {"model": TREE, "X": X, "y": Y},
+        "proximities": {"model": TREE, "X": X, "other": X},
         "plot_shared_forest": {"models": [TREE, TREE]},
         "plot_importance": {"model": TREE},
         "plot_metric": {
