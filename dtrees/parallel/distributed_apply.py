@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -339,6 +340,8 @@ def on_sides(
         found.append(said)
         for message, category, filename, line in heard:
             warnings.warn_explicit(message, category, filename, line, registry=registry)
+        if isinstance(said, PickledError):
+            raise pickle.loads(said.error)
     return found
 
 
@@ -533,6 +536,13 @@ def join_load(
         found[item.number] = before + whole
 
 
+@dataclass(frozen=True)
+class PickledError:
+    """What a function of a side has raised; no task fails, which Dask would log and remember."""
+
+    error: bytes
+
+
 ONE_AT_A_TIME = LockOfObject()  # warnings are recorded for a process
 
 
@@ -567,7 +577,11 @@ def join_sides(
                 for each in zip(*own, strict=True)
             ]
             with warnings.catch_warnings(record=True, action="always") as heard:
-                said = function(mine, of_rows)
+                try:
+                    said = function(mine, of_rows)
+                except Exception as error:
+                    error.add_note(traceback.format_exc())
+                    said = PickledError(cloudpickle.dumps(error))
             told_of = [(each.message, each.category, each.filename, each.lineno) for each in heard]
             found.append((said, told_of))
     return found

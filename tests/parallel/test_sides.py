@@ -320,6 +320,25 @@ def test_a_scorer_that_fails_is_worth_what_was_asked(two):
         cross_val_score(FOREST, as_array(X), CLASSES, error_score="raise", **how)
 
 
+class OwnError(Exception):
+    """An error that needs more than its words."""
+
+    def __init__(self, rows, what):
+        super().__init__(rows, what)
+
+
+def raise_own(y, predicted):
+    raise OwnError(len(y), "rows")
+
+
+def test_errors_of_metrics_are_raised_here_and_no_task_fails(two, caplog):
+    with pytest.raises(OwnError, match="rows") as raised:
+        boosting_curve(STEPS, as_array(X), NUMBERS, cv=CV, scoring=make_scorer(raise_own))
+    assert "in raise_own" in raised.value.__notes__[0]
+    assert "Compute Failed" not in caplog.text
+    assert ours(two) == []
+
+
 def test_a_function_of_the_model_and_its_rows_is_called_here(two):
     called = []
 
