@@ -393,7 +393,7 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
             )
 
     of_fold = clone(estimator)
-    if hasattr(of_fold, "oob_score"):  # the folds have better: their held-out rows
+    if "oob_score" in of_fold.get_params():  # the folds have better: their held-out rows
         of_fold.set_params(oob_score=False)
     splits = folds_of(slice(None))
     task = request.problem.task  # a score that is not defined on a fold is told before they grow
