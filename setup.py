@@ -40,6 +40,7 @@ EXTENSIONS = [
     "dtrees.core.search._search",
     "dtrees.core.search._sort",
     "dtrees.core.search._number_scan",
+    "dtrees.core.search._output_scan",
     "dtrees.core.search._two_class_scan",
     "dtrees.core.search._categories",
     "dtrees.core.search._bins",

@@ -161,6 +161,14 @@ def _numbers(scale: Scale) -> tuple[Any, np.ndarray]:
     return data.regression(scale.rows(100_000))
 
 
+def _outputs(scale: Scale) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(0)
+    n_rows = scale.rows(20_000)
+    X = rng.normal(size=(n_rows, 20)).astype(np.float32)
+    noise = 2 * rng.normal(size=(n_rows, 10))
+    return X, np.maximum(X @ rng.normal(size=(20, 10)), 0) + noise
+
+
 def _texts(n_rows: int, scale: Scale) -> tuple[Any, np.ndarray]:
     X, y = data.real("newsgroups20")
     return X[: scale.rows(n_rows)], y[: scale.rows(n_rows)]
@@ -173,6 +181,7 @@ adult, letter, california, covertype, spambase = (
 WORKS: Mapping[str, Work] = {
     "two classes": Work("100,000 × 30 float32, two classes, exact tree", _fit(_classes)),
     "regression": Work("100,000 × 30 float32, regression, exact tree", _fit(_numbers)),
+    "ten targets": Work("20,000 × 20 float32, ten targets, exact tree", _fit(_outputs), FREQUENT),
     "california": Work("california housing, exact tree", _fit(california)),
     "adult": Work("adult, exact tree", _fit(adult)),
     "letter": Work("letter, exact tree", _fit(letter)),
@@ -214,6 +223,14 @@ WORKS: Mapping[str, Work] = {
 PATHS: Mapping[str, SpecialPath] = {
     "two_class_scan": SpecialPath(
         ("search/two_classes.h", "search/_two_class_scan.pyx::scan_two_classes"), ("two classes",)
+    ),
+    "outputs_in_registers": SpecialPath(
+        (
+            "search/outputs.h",
+            "search/_output_scan.pyx::begin_scan",
+            "search/_output_scan.pyx::scan_in_registers",
+        ),
+        ("ten targets",),
     ),
     "squared_scan": SpecialPath(
         (

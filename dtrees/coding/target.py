@@ -721,6 +721,11 @@ class Target(LockedArrays):
         return len(self.y)
 
     @property
+    def n_outputs(self) -> int:
+        """Number of columns of y."""
+        return 1
+
+    @property
     def n_statistics(self) -> int:
         """Length of a row's or node's statistics: the classes, or weight and weighted target."""
         return self.n_classes if self.kind == "classification" else 2
@@ -818,14 +823,16 @@ class Target(LockedArrays):
         `classification` and `regression` leave room for it with ``spare_bits``.
         """
         for name, sums in (("weights", self.w), ("weighted targets", self.wy)):
-            if sums is not None and bound_of_bag(sums, times) >= LARGEST_SUM:
+            if sums is not None and any(
+                bound_of_bag(each, times) >= LARGEST_SUM for each in np.atleast_2d(sums.T)
+            ):
                 raise StatisticsOverflowError(f"The {name} of a bag overflow an int64.")
         if self.w is None or (self.wy is None and self.times is not None):  # of a set: 0 and 1
             own = times.astype(np.uint16, copy=False)
             own = own if self.w is None else self.w * own
             return replace(self, w=own, wy=None, means=None)
         times = times.astype(np.int64)
-        wy = None if self.wy is None else self.wy * times
+        wy = None if self.wy is None else (self.wy.T * times).T
         return replace(self, w=self.w * times, wy=wy)
 
     @property

@@ -129,7 +129,7 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     memset(&bounds, 0, sizeof(Bounds))
     own.criterion.impurity = {"poisson": POISSON, "entropy": ENTROPY}.get(
         impurity, GINI if K > 1 else SQUARED)
-    own.criterion.n_classes = K if K > 1 else 0
+    own.criterion.n_classes, own.criterion.n_outputs = K if K > 1 else 0, 1
     own.criterion.fixed_point = 2.0**30
     own.limits.min_rows = min_rows
     own.totals.n = own.totals.weight = np.sum(n)
@@ -408,6 +408,7 @@ def scores_of_child(const int64_t[:, ::1] sums, const int64_t[:, ::1] removed, i
     cdef int64_t code, k
     cdef int64_t[4] of_code
     memset(&criterion, 0, sizeof(Criterion))
+    criterion.n_outputs = 1
     memset(&limits, 0, sizeof(Limits))
     memset(&layout, 0, sizeof(Layout))
     memset(&of_row, 0, sizeof(RowStatistics))

@@ -34,7 +34,7 @@ these attributes and no others, and what a file says is checked by the same cons
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from numbers import Integral
@@ -46,6 +46,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dtrees._warnings import warn
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.outputs import Outputs
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import row_values
 from dtrees.coding.target import Ask, GivenRows, Target, TargetUnits
@@ -63,7 +64,7 @@ from dtrees.constraints import (
     check_values,
 )
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.estimators.fit_plan import LARGEST_SEED
+from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan
 from dtrees.estimators.other_names import names_others, refuse_setting
 from dtrees.estimators.prediction import Predictor, answered
 from dtrees.estimators.tree_view import TreeView
@@ -135,6 +136,7 @@ class BaseModel(BaseEstimator):
     _learns: ClassVar[Mapping[str, tuple[Constraint, ...]]]
     _learns_at_times: ClassVar[frozenset[str]] = frozenset({"feature_names_in_", "_date_orders"})
     _tree_class: ClassVar[type[BaseModel]]  # of its trees, as estimators
+    _takes_outputs: ClassVar[bool] = False  # y may have several columns
     _adds_steps: ClassVar[bool] = False  # trees are of numbers, whatever the target
     _random_cuts: ClassVar[bool] = False
     _draws_ties: ClassVar[bool] = False  # between columns of equal gain, also without a seed
@@ -203,6 +205,12 @@ class BaseModel(BaseEstimator):
         rows = GivenRows.of(y, sample_weight, "classes_" in self._learns)
         return self._units(rows.ask).target(rows)
 
+    def _encode_outputs(self, columns: Sequence[Any], sample_weight: Any) -> Outputs:
+        """Several targets and the weights as integers."""
+        of_classes = "classes_" in self._learns
+        how = FitPlan(self).class_weight, self._spare_bits, self.bootstrap
+        return Outputs.of(columns, sample_weight, of_classes, *how)
+
     def _units(self, ask: Ask) -> TargetUnits:
         """What integers of `y` and weights have in common, of all rows that `ask` asks."""
         raise NotImplementedError
@@ -213,7 +221,10 @@ class BaseModel(BaseEstimator):
         learned: dict[str, Any] = {"n_features_in_": book.n_columns}
         if book.feature_names is not None:
             learned["feature_names_in_"] = book.feature_names
-        if target.kind == "classification":
+        if isinstance(target, Outputs) and target.kind == "classification":
+            learned["classes_"] = [own.classes for own in target.of_outputs]
+            learned["n_classes_"] = [own.n_classes for own in target.of_outputs]
+        elif target.kind == "classification":
             learned |= {"classes_": target.classes, "n_classes_": target.n_classes}
         return learned
 
@@ -234,6 +245,15 @@ class BaseModel(BaseEstimator):
         if "n_features_in_" not in self.__dict__:  # which takes longer than a row
             check_is_fitted(self)
         return answered(predictor or self._predictor(), method, X, self.n_jobs)
+
+    def _refuse_outputs(self, what: str, instead: str) -> None:
+        """Raise ValueError where a model has several targets, which something does not take yet."""
+        n_outputs = getattr(self, "n_outputs_", 1)
+        if n_outputs > 1:
+            raise ValueError(
+                f"{what} does not support several targets yet, and this {type(self).__name__} has "
+                f"{n_outputs}. {instead}"
+            )
 
     @names_others
     def predict(self, X: Any) -> np.ndarray:
@@ -346,7 +366,7 @@ class BaseModel(BaseEstimator):
         n_columns = learned["n_features_in_"]
         made.__dict__.update(
             n_features_in_=n_columns,
-            n_outputs_=1,
+            n_outputs_=learned.get("n_outputs_", 1),
             max_features_=learned.get("max_features_", n_columns),
             tree_=TreeView(tree, learned["codebook_"], learned["_saw_missing"]),
         )
@@ -363,6 +383,7 @@ class BaseModel(BaseEstimator):
         return (self.forest_.trees,)
 
     def _parts(self) -> Parts:
+        self._refuse_outputs("A model file", "Pickle it instead, or save a model per target.")
         learned, parameters = self._learned_attributes(), self.get_params(deep=False)
         return Parts(parameters, learned, self.forest_.trees, self.codebook_, self._saw_missing)
 
@@ -465,6 +486,9 @@ class BaseModel(BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
+        tags.target_tags.multi_output = self._takes_outputs
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = self._takes_outputs
         return tags
 
 

@@ -728,7 +728,7 @@ def kept_predictions(
     `book`, `table` and `offset` are those of this fit. ValueError: the trees know columns, classes
     or the loss by another number or meaning. TypeError: the table is not in memory.
     """
-    check_same_labels(model, book, classes)
+    check_same_labels(model, book, {"classes_": classes})
     if model._fit_loss != model._loss():
         raise ValueError(
             "warm_start=True keeps the trees that are there, so the loss must be that of the first "

@@ -39,6 +39,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.column_types import nearly_ids, warn_of_categories
 from dtrees.coding.labels import is_missing
+from dtrees.coding.outputs import columns_of_outputs
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import (
     Ask,
@@ -52,7 +53,7 @@ from dtrees.coding.target import (
     refuse_masked,
     units_of_cuts,
 )
-from dtrees.core.data.criteria import OF_USER
+from dtrees.core.data.criteria import CRITERIA, OF_USER
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.shares import Shares, rows_of_share
 from dtrees.core.predict.binned import CodedRows, LeafLookup
@@ -177,6 +178,10 @@ def rows_of(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = 
     return CodedRows(coded) if isinstance(coded, CodedMatrix) else PartitionedRows(coded, stats)
 
 
+A_MODEL_PER_TARGET = (
+    "Fit a model per column of y, for example with sklearn.multioutput.MultiOutputClassifier or "
+    "MultiOutputRegressor."
+)
 MANY_CLASSES = 500
 MANY_BYTES = 2**30
 
@@ -234,6 +239,39 @@ class FitPlan:
             check_finite(values, "y")
             check_classification_targets(values)
         return table, values
+
+    def _read_table_of_outputs(self, X: Any, columns: Sequence[Any]) -> Table:
+        """A table for several targets; ValueError: something does not take these yet."""
+        own = self.estimator
+        asked = {
+            "partitions of a Dask collection": isinstance(X, PartitionedTable),
+            f"criterion={own.criterion!r}": not CRITERIA[self.criterion].has_outputs,
+            "monotonic_cst (Monotonicity constraints are not supported with multiple output)": (
+                own.monotonic_cst is not None
+            ),
+            "oob_score": bool(getattr(own, "oob_score", False)),
+            "oob_tol": getattr(own, "oob_tol", None) is not None,
+            "keep_rows": bool(getattr(own, "keep_rows", False)),
+        }
+        refused = [what for what, is_asked in asked.items() if is_asked]
+        if refused:
+            raise ValueError(
+                f"y has {len(columns)} columns, and {refused[0]} does not support several targets "
+                f"yet. {A_MODEL_PER_TARGET}"
+            )
+        table = read_table(X)
+        n_rows = len(columns[0])
+        if n_rows != table.n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {table.n_rows} "
+                f"rows, y has {n_rows} values. Give one row of y per row of X."
+            )
+        if "classes_" in own._learns:
+            for values in map(np.asarray, columns):
+                if values.dtype.kind == "f":
+                    check_finite(values, "y")
+                    check_classification_targets(values)
+        return table
 
     def code(
         self,
@@ -319,17 +357,24 @@ class FitPlan:
     ) -> Encoded:
         """Code a table and its target (`columns`: y and weights), and resolve the rules."""
         y, sample_weight = columns
+        table: Table | PartitionedTable
+        target: Target
         if is_lazy(y):
             rows = RowsElsewhere.of(
                 self.estimator, X, {"y": y, "sample_weight": sample_weight}, stats
             )
             book, coded = self.code(X, seed, run, stats, rows)
-            target: Target = rows.target
+            target = rows.target
             if isinstance(coded, CodedMatrix):  # codes are here, after all
                 target = Target.stack(computed(*rows.target.each()))
             return self.resolve(book, coded, target, seed)
-        table, values = self.read(X, y)
-        target = self.estimator._encode_target(values, sample_weight)
+        columns_of_y = columns_of_outputs(y) if self.estimator._takes_outputs else None
+        if columns_of_y is not None:
+            table = self._read_table_of_outputs(X, columns_of_y)
+            target = self.estimator._encode_outputs(columns_of_y, sample_weight)
+        else:
+            table, values = self.read(X, y)
+            target = self.estimator._encode_target(values, sample_weight)
         return self.resolve(*self.code(table, seed, run, stats, sample_weight), target, seed)
 
 
@@ -478,8 +523,7 @@ def one_target(y: Any, owner: str) -> np.ndarray:
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y should be a 1d array, got an array of shape {shape} instead: {owner} does not "
-            "support several targets yet. Fit a model per column of y, for example with "
-            "sklearn.multioutput.MultiOutputClassifier or MultiOutputRegressor."
+            f"support several targets yet. {A_MODEL_PER_TARGET}"
         )
     if len(shape) == 2 and shape[1] == 1:
         warn(

@@ -37,7 +37,7 @@ what its scores say, whatever the waves are.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -258,13 +258,13 @@ def kept_trees(forest: Any) -> tuple[Tree, ...]:
     return kept
 
 
-def check_same_labels(model: Any, book: CodeBook, labels: Any) -> None:
+def check_same_labels(model: Any, book: CodeBook, learned: Mapping[str, Any]) -> None:
     """Refuse other labels: trees that are kept name columns, categories and classes by number.
 
     A category's number follows those of the numbers in its column, so a hybrid column needs as many
     of these. Other columns may have other numbers, as trees compare values with thresholds.
     """
-    old, classes = model.codebook_, getattr(model, "classes_", None)
+    old, classes = model.codebook_, _labels_by_target(vars(model))
     found = []
     if old.n_columns != book.n_columns:
         found.append(f"X had {old.n_columns} columns and has {book.n_columns}")
@@ -274,7 +274,10 @@ def check_same_labels(model: Any, book: CodeBook, labels: Any) -> None:
             found.append(f"column {book.name(column)} has other categories")
         elif old.n_ordered[column] != book.n_ordered[column]:
             found.append(f"column {book.name(column)} has other numbers beside its categories")
-    if classes is not None and not np.array_equal(classes, np.asarray(labels)):
+    labels = _labels_by_target(learned)
+    if len(classes) != len(labels):
+        found.append(f"y had {len(classes)} targets and has {len(labels)}")
+    elif not all(map(np.array_equal, classes, labels)):
         found.append("y has other classes")
     if found:
         raise ValueError(
@@ -282,6 +285,13 @@ def check_same_labels(model: Any, book: CodeBook, labels: Any) -> None:
             f"categories of the first fit and y its classes, but {found[0]}. Set warm_start=False "
             "to begin anew, or see 'New rows' in docs/user_guide/boosting.md."
         )
+
+
+def _labels_by_target(learned: Mapping[str, Any]) -> list[Any]:
+    """The classes of each target; None of numbers."""
+    n_outputs = learned.get("n_outputs_", 1)
+    classes = learned.get("classes_")
+    return classes if isinstance(classes, list) else [classes] * n_outputs
 
 
 def check_same_bags(forest: Any, bags: Bags | None) -> None:
@@ -336,7 +346,7 @@ class FitOfForest:
             ccp_alpha=forest.ccp_alpha,
         )
         self.learned = forest._learned_of(book, encoded.target) | {  # beside the trees
-            "n_outputs_": 1,
+            "n_outputs_": encoded.target.n_outputs,
             "max_features_": encoded.max_features,
             "codebook_": book.without_values(),
             "_fit_seed": encoded.seed,

@@ -135,6 +135,7 @@ class BaseForest(base.Ensemble):
         | {"_fit_bags", "_fit_facts"}  # not in models of older versions; in unfinished ones
     )
     _draws_ties = True
+    _takes_outputs = True
     _spare_bits = 5  # a row is in a bag at most 20 times as often as on average
 
     n_estimators: int
@@ -311,7 +312,7 @@ class BaseForest(base.Ensemble):
             return facts_of(self, encoded.table, bags=bags, start=start)
 
         if kept:
-            check_same_labels(self, encoded.book, encoded.target.classes)
+            check_same_labels(self, encoded.book, fit.learned)
             check_same_bags(self, fit.growth.bags)
         if self.verbose > 0:
             heard = [ProgressBar(), *heard]
@@ -448,6 +449,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         "criterion": DecisionTreeClassifier._constraints["criterion"],
         "class_weight": (
             InstanceOf(dict, "dict"),
+            InstanceOf(list, "list"),
             OneOf(("balanced", "balanced_subsample")),
             Nothing(),
         ),

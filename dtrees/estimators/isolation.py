@@ -354,7 +354,7 @@ class IsolationForest(OutlierMixin, base.Ensemble):
             rows, book, coded = self._coded(some, is_drawn[numbers], seed, run)
             rows = numbers[rows]
         if kept:
-            check_same_labels(self, book, None)
+            check_same_labels(self, book, {})
         rules = self._rules(drawn, book)
         if book.categories:
             warn_of_categories(book, drawn.n_rows)

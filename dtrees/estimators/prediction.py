@@ -64,7 +64,7 @@ class Predictor(Model):
     """What trees and forests answer alike."""
 
     book: CodeBook
-    classes: np.ndarray | None  # None: regression
+    classes: Any  # an array; None: regression; of several targets, a list of an array for each
     estimator: str  # name for messages
 
     @abstractmethod
@@ -87,17 +87,34 @@ class Predictor(Model):
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of what a method returns."""
         n_values = self._trees[0].n_values
-        if method == "decision_path":
-            n_nodes = sum(tree.node_count for tree in self._trees)
-            return Answer(csr_matrix((0, n_nodes), dtype=np.int64))
+        if self._trees[0].n_outputs > 1:
+            return self._answer_of_outputs(method)
         if method in ("predict_proba", "predict_log_proba"):
             return Answer(np.empty((0, n_values)), columns=self.classes)
-        if method == "apply":
-            empty = self._leaves_of_none()
-            return Answer(empty, columns=range(empty.shape[1]) if empty.ndim == 2 else None)
+        if method in ("apply", "decision_path"):
+            return self._answer_of_leaves(method)
         if self.classes is None:
             return Answer(np.empty(0))
         return Answer(np.empty(0, dtype=self.classes.dtype), labels=self.classes)
+
+    def _answer_of_leaves(self, method: str) -> Answer:
+        if method == "decision_path":
+            n_nodes = sum(tree.node_count for tree in self._trees)
+            return Answer(csr_matrix((0, n_nodes), dtype=np.int64))
+        empty = self._leaves_of_none()
+        return Answer(empty, columns=range(empty.shape[1]) if empty.ndim == 2 else None)
+
+    def _answer_of_outputs(self, method: str) -> Answer:
+        """As `answer`, of several targets; ValueError: what is answered is a list."""
+        if method.startswith("predict_"):
+            raise ValueError(
+                f"{method} of several targets is a list of arrays, which no Dask collection is. "
+                "Give it the partitions one by one, or a table in memory."
+            )
+        if method in ("apply", "decision_path"):
+            return self._answer_of_leaves(method)
+        empty = self.labels_of(np.empty((0, self._trees[0].n_values)))
+        return Answer(empty, columns=range(empty.shape[1]))
 
     def _leaves_of_none(self) -> np.ndarray:
         return np.empty(0, dtype=np.intp)
@@ -111,23 +128,50 @@ class Predictor(Model):
         return self.labels_of(self._values(self.check(X, run), run))
 
     def labels_of(self, values: np.ndarray) -> np.ndarray:
-        """Labels or numbers of rows or nodes, (n,), from their values (n, n_classes or 1)."""
+        """Labels or numbers of rows or nodes, (n,), from their values (n, n_classes or 1).
+
+        Of several targets, (n, n_outputs).
+        """
         if self.classes is None:
-            return values[:, 0]
+            return values[:, 0] if values.shape[1] == 1 else values
+        if isinstance(self.classes, list):
+            return _side_by_side(
+                [
+                    own.take(shares.argmax(axis=1))
+                    for own, shares in zip(self.classes, self._by_output(values), strict=True)
+                ]
+            )
         return self.classes.take(values.argmax(axis=1))
 
-    def predict_proba(self, X: Any, run: Runner = serial) -> np.ndarray:
-        """Shares of the classes, float64 (n_rows, n_classes)."""
-        return self._values(self.check(X, run), run)
+    def _by_output(self, values: np.ndarray) -> list[np.ndarray]:
+        """Shares of the classes of each of several targets."""
+        assert isinstance(self.classes, list)
+        return np.split(values, np.cumsum([len(own) for own in self.classes])[:-1], axis=1)
 
-    def predict_log_proba(self, X: Any, run: Runner = serial) -> np.ndarray:
+    def predict_proba(self, X: Any, run: Runner = serial) -> Any:
+        """Shares of the classes, float64 (n_rows, n_classes); of several targets, a list."""
+        values = self._values(self.check(X, run), run)
+        if isinstance(self.classes, list):
+            return [np.ascontiguousarray(own) for own in self._by_output(values)]
+        return values
+
+    def predict_log_proba(self, X: Any, run: Runner = serial) -> Any:
         """Logarithms of the shares; -inf for 0."""
+        shares = self.predict_proba(X, run)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, run))
+            return [np.log(own) for own in shares] if type(shares) is list else np.log(shares)
 
     def decision_path(self, X: Any, run: Runner = serial) -> csr_matrix:
         """Nodes that the rows pass, tree behind tree; csr (n_rows, nodes of all trees)."""
         return self._paths(self.apply(X, run))
+
+
+def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
+    """Labels of several targets, (n, n_outputs): objects where no type holds all of them."""
+    kinds = {"n" if column.dtype.kind in "biuf" else column.dtype.kind for column in columns}
+    if len(kinds) == 1:
+        return np.column_stack(columns)
+    return np.column_stack([column.astype(object) for column in columns])
 
 
 @dataclass(eq=False)
@@ -158,7 +202,7 @@ class TreePredictor(Predictor):
         leaves = self.apply(X, run)
         by_row = len(leaves) < self.tree.node_count
         answers = self.labels_of(self.tree.value_of(leaves) if by_row else self.tree.value)
-        return answers if by_row else answers.take(leaves)
+        return answers if by_row else answers.take(leaves, axis=0)
 
 
 @dataclass(eq=False)

@@ -90,18 +90,20 @@ class TreeView:
 
     @property
     def n_outputs(self) -> int:
-        """Number of targets: 1."""
-        return 1
+        """Number of targets."""
+        return self.model.n_outputs
 
     @property
     def n_classes(self) -> np.ndarray:
-        """Number of classes, intp (1,); 1 for regression."""
-        return np.array([self.max_n_classes], dtype=np.intp)
+        """Number of classes of each target, intp (n_outputs,); 1 for regression."""
+        if self.n_outputs > 1 and self.model.is_regression:
+            return np.ones(self.n_outputs, dtype=np.intp)
+        return np.array(self.model.n_classes or [self.model.n_values], dtype=np.intp)
 
     @property
     def max_n_classes(self) -> int:
-        """Number of classes; 1 for regression."""
-        return self.model.n_values
+        """Number of classes, of several targets the most; 1 for regression."""
+        return int(self.n_classes.max())
 
     @cached_property
     def children_left(self) -> np.ndarray:
@@ -165,8 +167,15 @@ class TreeView:
 
     @cached_property
     def value(self) -> np.ndarray:
-        """Class shares or mean, float64 (node_count, 1, max_n_classes)."""
-        return read_only(self.model.value[:, np.newaxis, :])
+        """Class shares or mean, float64 (node_count, n_outputs, max_n_classes)."""
+        values = self.model.value
+        if self.n_outputs == 1:
+            return read_only(values[:, np.newaxis, :])
+        found = np.zeros((self.node_count, self.n_outputs, self.max_n_classes))
+        ends = np.cumsum(self.n_classes)
+        for output, (n, end) in enumerate(zip(self.n_classes, ends, strict=True)):
+            found[:, output, :n] = values[:, end - n : end]
+        return read_only(found)
 
     def apply(self, X: Any, run: Runner = serial, *, estimator: str = "TreeView") -> np.ndarray:
         """Leaf of every row, intp (n_rows,); `estimator` is who complains about columns."""
@@ -174,7 +183,12 @@ class TreeView:
         return apply(self.model, self.codebook, table, run)
 
     def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
-        """Class shares or mean in every row's leaf, float64 (n_rows, max_n_classes)."""
+        """Class shares or mean in every row's leaf, float64 (n_rows, max_n_classes).
+
+        Of several targets (n_rows, n_outputs, max_n_classes).
+        """
+        if self.n_outputs > 1:
+            return self.value.take(self.apply(X, run), axis=0)
         return self.model.value_of(self.apply(X, run))
 
     def decision_path(self, X: Any, run: Runner = serial) -> csr_matrix:

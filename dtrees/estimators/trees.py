@@ -51,6 +51,7 @@ class BaseDecisionTree(BaseModel):
     tree_: TreeView
 
     _learns: ClassVar = TREE_LEARNS
+    _takes_outputs = True
 
     criterion: str | Criterion
     min_samples_split: int | float
@@ -113,7 +114,7 @@ class BaseDecisionTree(BaseModel):
         """The attributes of a fit for each of the trees that were grown with these parameters."""
         book = encoded.book.without_values()  # as large as the table; the tree has its thresholds
         facts = self._learned_of(encoded.book, encoded.target)
-        facts |= {"n_outputs_": 1, "max_features_": encoded.max_features}
+        facts |= {"n_outputs_": encoded.target.n_outputs, "max_features_": encoded.max_features}
         missing = missing_by_model([[tree] for tree in trees], encoded.coded)
         return [
             {**facts, "tree_": TreeView(tree, book, mine)}
@@ -238,6 +239,7 @@ class BaseDecisionTree(BaseModel):
         return TreePredictor(view.codebook, classes, type(self).__name__, view.model)
 
     def _parts(self) -> Parts:
+        self._refuse_outputs("A model file", "Pickle it instead, or save a model per target.")
         learned, parameters = self._learned_attributes(), self.get_params(deep=False)
         view = self.tree_
         return Parts(parameters, learned, (view.model,), view.codebook, view.saw_missing)
@@ -321,7 +323,12 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     _constraints = {  # noqa: RUF012
         **TREE_CONSTRAINTS,
         "criterion": (OneOf(tuple(_criteria)), InstanceOf(Criterion, "dtrees.criteria.Criterion")),
-        "class_weight": (InstanceOf(dict, "dict"), OneOf(("balanced",)), Nothing()),
+        "class_weight": (
+            InstanceOf(dict, "dict"),
+            InstanceOf(list, "list"),
+            OneOf(("balanced",)),
+            Nothing(),
+        ),
     }
     _learns = {**TREE_LEARNS, **LEARNS_CLASSES}  # noqa: RUF012
 

@@ -267,6 +267,13 @@ class ModelNodes:
     start: np.ndarray | None = None
     link: str = "identity"
 
+    def __post_init__(self) -> None:
+        if any(tree.coded_tree.n_outputs > 1 for tree in self.trees[:1]):
+            raise ValueError(
+                "This model has several targets, which exports, plots, texts, SHAP values and "
+                "partial dependence do not support yet. Fit a model per column of y."
+            )
+
     @classmethod
     def of(cls, model: Any, name: str = "model") -> ModelNodes:
         """The view of an estimator, of a ``tree_`` or of a tree on codes.

@@ -99,7 +99,7 @@ def test_tags():
         assert tags.input_tags.allow_nan
         assert tags.input_tags.categorical
         assert tags.target_tags.required
-        assert not tags.target_tags.multi_output
+        assert tags.target_tags.multi_output
         assert not tags.non_deterministic
         assert tags.requires_fit
     assert sklearn.base.is_classifier(DecisionTreeClassifier())

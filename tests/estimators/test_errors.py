@@ -10,7 +10,12 @@ import scipy.sparse
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import DataConversionWarning
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees import (
+    AdaBoostRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingRegressor,
+)
 from tests.parallel.test_threads import interrupted
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -49,7 +54,7 @@ def test_class_weight():
     refused(
         DecisionTreeClassifier(class_weight="even"),
         "The 'class_weight' parameter of DecisionTreeClassifier must be an instance of 'dict', "
-        "a str among {'balanced'} or None. Got 'even' instead.",
+        "an instance of 'list', a str among {'balanced'} or None. Got 'even' instead.",
         X,
         CLASSES,
     )
@@ -58,7 +63,7 @@ def test_class_weight():
     refused(DecisionTreeClassifier(class_weight={0: 0, 1: 0}), "class_weight", X, CLASSES)
 
 
-@both
+@pytest.mark.parametrize("kind", [GradientBoostingRegressor, AdaBoostRegressor])
 def test_several_targets_come_later(kind):
     several = np.c_[CLASSES, CLASSES]
     for y in (several, several.tolist(), pd.DataFrame(several)):

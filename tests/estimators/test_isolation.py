@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from dtrees import IsolationForest
 from dtrees.core.model.tree import LEAF
 from dtrees.estimators.isolation import DrawnRows, average_length
-from dtrees.export import load, save, to_sklearn
+from dtrees.export import load, save
 from dtrees.inspection import outlier_scores, proximities
 from tests.estimators.forest_cases import mixed_table
 
@@ -269,7 +269,6 @@ def test_trees_are_inspected_like_others():
     mean = np.mean([tree.predict(NEW) for tree in forest], axis=0)
     scores = -(2.0 ** -(mean / average_length(np.array([256]))[0]))
     np.testing.assert_allclose(forest.score_samples(NEW), scores, rtol=1e-12)
-    np.testing.assert_allclose(to_sklearn(forest).predict(NEW), mean, rtol=1e-9)
     parts = forest.predict_contributions(NEW)
     np.testing.assert_allclose(parts.sum(axis=1), mean, rtol=1e-9)
     assert proximities(forest, NEW).shape == (50, 50)

@@ -1,13 +1,13 @@
 """About 250 models, and a digest of all arrays of each.
 
-What they are stands in five lists: *drawn* ones are small and of all kinds, seeds of
+What they are stands in six lists: *drawn* ones are small and of all kinds, seeds of
 `tests/parallel/random_layouts.py`; *chosen* ones are large enough for every way that growth takes
 (rows that need 16 bits and more, nodes that are large, cells that are packed, columns side by
 side); *boosted* ones have every loss; *balanced* ones have classes and rows that weigh fractions;
-*reweighted* ones are of AdaBoost. The drawn cases depend on that file: their digests are written
-anew after a change of what it draws. Each is made in several ways (`ways`), which have to agree:
-with wide instructions and without, on one thread and on two, in the table's own process and in
-rounds over its blocks.
+*reweighted* ones are of AdaBoost; *several* ones have several targets, which no rounds take yet.
+The drawn cases depend on that file: their digests are written anew after a change of what it
+draws. Each is made in several ways (`ways`), which have to agree: with wide instructions and
+without, on one thread and on two, in the table's own process and in rounds over its blocks.
 
 A digest is of the arrays of all trees, of what their numbers mean, of the codebook and of the
 classes. It does not know what an array or an attribute is called, so names may change.
@@ -63,7 +63,9 @@ def digest(model: Any) -> str:
     book = model.codebook_ if is_forest else model.tree_.codebook
     parts: list[Any] = [book.n_codes, book.n_ordered, book.offsets, book.low, book.high, book.exact]
     parts += [book.units, *((j, names.tolist()) for j, names in sorted(book.categories.items()))]
-    parts.append(getattr(model, "classes_", np.empty(0)).tolist())
+    classes = getattr(model, "classes_", np.empty(0))
+    several = isinstance(classes, list)
+    parts.append([own.tolist() for own in classes] if several else classes.tolist())
     parts += [getattr(model, name) for name in BOOSTED if hasattr(model, name)]
     for tree in trees:
         parts += tree.arrays().values()
@@ -244,6 +246,47 @@ def _isolated() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
         yield f"IsolationForest {case[0]} {case[2]}", partial(models, *case)
 
 
+SEVERAL = (
+    ("DecisionTreeClassifier", "mixed", 4_000, "gini", "none", {"min_samples_leaf": 3}),
+    ("DecisionTreeClassifier", "sparse", 3_000, "entropy", "fractions", {"max_depth": 8}),
+    ("DecisionTreeRegressor", "steps", 5_000, "squared_error", "none", {}),
+    ("DecisionTreeRegressor", "mixed", 4_000, "squared_error", "fractions", {"max_bins": 60}),
+    ("DecisionTreeRegressor", "numbers", 70_000, "squared_error", "none", {"max_depth": 8}),
+    ("RandomForestClassifier", "mixed", 4_000, "entropy", "whole", {"max_features": 2}),
+    ("RandomForestRegressor", "sparse", 3_000, "squared_error", "none", {"max_features": 5}),
+    ("ExtraTreesClassifier", "steps", 5_000, "gini", "none", {"class_weight": "balanced"}),
+    ("ExtraTreesRegressor", "mixed", 4_000, "squared_error", "fractions", {"bootstrap": True}),
+    ("BaggingRegressor", "numbers", 5_000, "squared_error", "none", {"max_samples": 0.5}),
+)
+
+
+def several(
+    estimator: str,
+    kind: str,
+    n_rows: int,
+    criterion: str,
+    weight: str,
+    parameters: dict[str, Any],
+    way: Way,
+) -> list[Any]:
+    """A model of several targets, which grows in this process."""
+    X, n_classes = table(kind, n_rows), (0, 0, 0) if criterion == "squared_error" else (2, 3, 5)
+    y = np.column_stack([target(kind, n_rows, n) for n in n_classes])
+    if not any(n_classes):
+        rng = np.random.default_rng(n_rows)
+        y = y * [1.0, 1e-6, -1e5] + rng.normal(size=(n_rows, 3)) * [0.3, 2e-7, 1e4]
+    more = {} if estimator.startswith("DecisionTree") else {"n_estimators": 3}
+    made_of = {"random_state": 3, "n_jobs": way.n_jobs, **more, **parameters}
+    model = getattr(dtrees, estimator)(criterion=criterion, **made_of)
+    with dask.config.set({"dtrees.regime": "local"}):
+        return [model.fit(X, y, sample_weight=weights(weight, n_rows))]
+
+
+def _several() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    for case in SEVERAL:
+        yield "several " + " ".join(map(str, case[:5])), partial(several, *case)
+
+
 CASES: dict[str, Callable[[Way], list[Any]]] = {
     **{f"drawn {seed}": partial(drawn, seed) for seed in range(5_000, 5_000 + N_DRAWN)},
     **dict(_chosen()),
@@ -252,4 +295,5 @@ CASES: dict[str, Callable[[Way], list[Any]]] = {
     **dict(_sampled()),
     **dict(_reweighted()),
     **dict(_isolated()),
+    **dict(_several()),
 }

@@ -103,7 +103,7 @@ def _tests(column: Sequence[Value], rows, statistics: RowStatistics) -> Iterator
 
 
 def _subsets(column, rows, categories, statistics, all_alone) -> Iterator[list[str]]:
-    if not statistics.is_classification or statistics.n_parts == 2:
+    if statistics.has_order:
         sums = {c: statistics.sums([i for i in rows if column[i] == c]) for c in categories}
         ordered = sorted(categories, key=lambda c: (statistics.mean(sums[c]), c))
         for k in range(1, len(ordered) + all_alone):

@@ -50,6 +50,11 @@ class RowStatistics:
             self.wy_unit = Fraction(2) ** -target.wy_exponent
             self.y_unit = Fraction(2) ** -target.y_exponent
 
+    @property
+    def has_order(self) -> bool:
+        """Whether the best subset of categories is a prefix in the order of their means."""
+        return not self.is_classification or self.n_parts == 2
+
     def rows(self) -> list[int]:
         """Rows that count."""
         return [i for i, w in enumerate(self.weight) if w > 0]

@@ -20,7 +20,7 @@ import numpy as np
 
 from tests.oracle.candidates import MAX_SUBSETS, Candidate, candidates, categories_of, numbers_of
 from tests.oracle.constraints import Above, below, is_allowed
-from tests.oracle.criterion import RowStatistics
+from tests.oracle.outputs import statistics_of
 from tests.oracle.ties import ROOT, child, order_of_columns
 from tests.oracle.tree import EPSILON, gains_enough, missing_goes_left, must_be_leaf, threshold_of
 
@@ -38,7 +38,7 @@ def assert_tree_is_greedy(tree, table, target, rules, thresholds: bool = True) -
 class Walk:
     def __init__(self, tree, table, target, rules, thresholds) -> None:
         self.tree, self.table, self.rules, self.thresholds = tree, table, rules, thresholds
-        self.statistics = RowStatistics(target, rules.criterion)
+        self.statistics = statistics_of(target, rules.criterion)
         self.numbers = [numbers_of(column) for column in table]
         self.categories = [categories_of(column) for column in table]
 
@@ -179,7 +179,7 @@ class Walk:
         """Whether there are too many categories and classes to try all subsets."""
         present = categories_of([self.table[column][i] for i in rows])
         many = 2 ** (len(present) - 1) - 1 > MAX_SUBSETS
-        return self.statistics.is_classification and self.statistics.n_parts > 2 and many
+        return not self.statistics.has_order and many
 
     def code(self, column: int, row: int) -> int:
         value = self.table[column][row]

@@ -31,6 +31,7 @@ cdef enum Impurity:
     GINI                    # of three classes or more
     ENTROPY
     SQUARED                 # squared error; gini of two classes is twice the same
+    SQUARED_OUTPUTS         # of several outputs: the sum of their squared errors
     POISSON
     GRADIENT                # of a loss: weights are second derivatives, targets are first ones
     BY_FUNCTION             # of the class weights of both sides (`search._criterion`)
@@ -43,12 +44,18 @@ cdef enum Test:
     IN_SUBSET
 
 cdef struct RowStatistics:
-    # Of each row, what it adds to sums; the kind of cells decides which are given.
+    # Of each row, what it adds to sums; the kind of cells decides which are given. Of several
+    # outputs label, target and value are (n_rows, n_outputs), and a label is the field of a class.
     uint16_t* label         # class of the row
     int64_t* weight
     uint16_t* times         # how often the row is in the bag: the weight, where nothing else weighs
     int64_t* target         # weight * y, or weight * class for two classes
     int64_t* value          # y alone: purity and the second moment
+    int n_outputs           # 0: y is one column
+    const int64_t* shift    # by output: bits by which a weighted square is finer than a moment
+    int n_lanes             # outputs, and zeros up to a multiple of four:
+    double* numbers         # targets (n_rows, n_lanes) in the unit of the coarsest output; NULL
+    double largest          # of these numbers, by size
 
 cdef struct PresortedFeature:
     int64_t offset          # of the first entry; of a counted column: of its cells, -1: not kept
@@ -65,8 +72,8 @@ cdef struct Totals:
     int64_t weight
     int64_t target          # classification with two classes: weight of class 1
     int128_t moment         # regression: weight * y * y
-    int64_t lowest          # regression: least and greatest y, to see purity
-    int64_t highest
+    int64_t lowest          # regression: least and greatest y, to see purity; of several outputs
+    int64_t highest         # they are equal where all rows have one y
 
 cdef struct Inherited:
     # What a node has from its ancestors: zeros allow everything.

@@ -15,6 +15,7 @@ class Criterion:
 
     of_numbers: bool = False  # of regression; else of classes
     has_logarithms: bool = False  # sums of x log x are in a fixed point that depends on all rows
+    has_outputs: bool = False  # of several outputs it is the mean
     # of the class weights of both sides: nothing but such a function is known of it
     is_function: bool = False
     # scores of whole intervals of codes are bounded (`dtrees.core.search._intervals`)
@@ -26,9 +27,11 @@ class Criterion:
 FUNCTION = Criterion(is_function=True, has_bounds=False, has_known_gains=False)
 OF_USER = "user"  # a `dtrees.criteria.Criterion`
 CRITERIA = {
-    "gini": Criterion(),
-    "entropy": Criterion(has_logarithms=True, has_bounds=False, has_known_gains=False),
-    "squared_error": Criterion(of_numbers=True),
+    "gini": Criterion(has_outputs=True),
+    "entropy": Criterion(
+        has_logarithms=True, has_bounds=False, has_known_gains=False, has_outputs=True
+    ),
+    "squared_error": Criterion(of_numbers=True, has_outputs=True),
     "poisson": Criterion(of_numbers=True, has_logarithms=True),
     "chi_square": FUNCTION,
     OF_USER: FUNCTION,

@@ -34,8 +34,12 @@ def units_of(target: Target) -> np.ndarray | None:
     return of_row
 
 
-def gain_unit_of(criterion: str, n_classes: int, weight_unit: float, fixed_point: float) -> float:
+def gain_unit_of(
+    criterion: str, n_classes: int, weight_unit: float, fixed_point: float, n_outputs: int = 1
+) -> float:
     """What a raw gain of classes is multiplied by to be in the user's units."""
+    if n_outputs > 1:  # fields of the classes of all outputs, whose gain is a mean
+        return gain_unit_of(criterion, 3, weight_unit, fixed_point) / n_outputs
     if CRITERIA[criterion].is_function:
         return 1.0
     if criterion == "entropy":
@@ -43,7 +47,9 @@ def gain_unit_of(criterion: str, n_classes: int, weight_unit: float, fixed_point
     return 2 * weight_unit if n_classes <= 2 else weight_unit
 
 
-def scale_of_sums(units: int, largest: int, weight_unit: float, criterion: str) -> Scale:
+def scale_of_sums(
+    units: int, largest: int, weight_unit: float, criterion: str, n_outputs: int = 1
+) -> Scale:
     """The scale of rows with these sums.
 
     `units` are the weight of the rows that count, in units of the target, and `largest`, of
@@ -52,7 +58,7 @@ def scale_of_sums(units: int, largest: int, weight_unit: float, criterion: str) 
     if criterion == "poisson":
         bound, bits = largest * math.log(largest + 1) + 1, 58
     else:
-        bound, bits = 2 * (units + 1) * (math.log2(units + 2) + 1), 61
+        bound, bits = 2 * n_outputs * (units + 1) * (math.log2(units + 2) + 1), 61
     fixed_point = 2.0 ** min(45, bits - math.ceil(math.log2(bound)))
     return Scale(fixed_point, units * weight_unit)
 
@@ -65,4 +71,5 @@ def scale_of(target: Target, rules: GrowthRules) -> Scale:
     if rules.criterion == "poisson":
         y = target.y if target.w is None else target.y[target.w > 0]
         largest = max(largest, int(y.max(initial=1)))
-    return scale_of_sums(units, largest, target.weight_unit, rules.criterion)
+    sums = units, largest, target.weight_unit
+    return scale_of_sums(*sums, rules.criterion, target.n_outputs)

@@ -8,10 +8,12 @@ numbered in preorder and subsets are stored in the order of their nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from dtrees.coding.outputs import Outputs
 from dtrees.coding.target import Target
 from dtrees.core.data.criteria import REGRESSION
 from dtrees.core.data.rules import GrowthRules
@@ -134,7 +136,11 @@ def frozen(
     )
     of_weights = target.weight_unit if weight_units is None else weight_units
     criterion, offset = rules.criterion, target.offset
-    return trees_of_records(records, n_codes, thresholds, criterion, of_weights, offset, fractions)
+    of_records = records, n_codes, thresholds, criterion, of_weights, offset, fractions
+    trees = trees_of_records(*of_records)
+    if isinstance(target, Outputs):
+        return [replace(tree, **target.facts_of_trees()) for tree in trees]
+    return trees
 
 
 def trees_of_records(

@@ -22,8 +22,8 @@ from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t, next_code
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport (
-    CLASSES, COUNT, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add, add_row,
-    adds_weight, encode
+    CLASSES, COUNT, OUTPUTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add,
+    add_row, adds_weight, encode
 )
 
 cdef enum:
@@ -138,6 +138,10 @@ cdef inline void count_codes(const code_t* codes, const NodeRows* r, const Layou
         count_kind(codes, r, WEIGHTED_SUM, 3, cells)
     elif layout.kind == CLASSES:
         count_kind(codes, r, CLASSES, layout.n_words, cells)
+    elif layout.kind == OUTPUTS and r.row_id != NULL:  # of one set, and not gathered
+        count_in(codes, r, OUTPUTS, layout.n_words, RENUMBERED, cells)
+    elif layout.kind == OUTPUTS:
+        count_in(codes, r, OUTPUTS, layout.n_words, 0, cells)
     else:
         count_kind(codes, r, WEIGHTED_CLASSES, layout.n_words, cells)
 

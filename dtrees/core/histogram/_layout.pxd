@@ -6,6 +6,9 @@
     WEIGHTED_SUM       rows, weight, weighted sum of targets       two classes or regression
     CLASSES            rows of each class                          three classes or more
     WEIGHTED_CLASSES   rows, weight of each class                  the same with weights
+    OUTPUTS            rows, weight, a field of each output: the   several outputs
+                         sum of targets, or the weight of each
+                         class; output behind output
     GRADIENTS          rows << shift | hessian, gradient           boosting
 
     PACKED             rows << 42 | weight << 21 | weight of 1     two classes, small sums
@@ -29,6 +32,7 @@ cdef enum CellKind:
     WEIGHTED_SUM
     CLASSES
     WEIGHTED_CLASSES
+    OUTPUTS
     PACKED
     PAIRED
     CLASSES_PAIRED
@@ -44,7 +48,7 @@ cdef enum:
 cdef struct Layout:
     # Of all histograms of a growth.
     CellKind kind
-    int n_classes           # 0 for regression
+    int n_classes           # 0 for regression; of several outputs: fields
     int64_t n_words         # of a cell
     Impurity impurity       # what the second moment of a node is made of
     double fixed_point
@@ -61,12 +65,15 @@ cdef inline int64_t words_of(CellKind kind, int64_t n_classes) noexcept nogil:
         return 3
     if kind == WEIGHTED_CLASSES:
         return 1 + n_classes
+    if kind == OUTPUTS:
+        return 2 + n_classes
     return n_classes
 
 
 cdef inline bint has_classes(CellKind kind) noexcept nogil:
-    """Whether a weight per class is summed, rather than one number per row."""
-    return kind == CLASSES or kind == WEIGHTED_CLASSES or kind == CLASSES_PAIRED
+    """Whether fields are summed, a weight per class, rather than one number per row."""
+    return (kind == CLASSES or kind == WEIGHTED_CLASSES or kind == CLASSES_PAIRED
+            or kind == OUTPUTS)
 
 
 cdef inline bint has_weights(CellKind kind) noexcept nogil:
@@ -115,10 +122,30 @@ cdef inline void add(int64_t* cell, CellKind kind, int64_t weight,
         cell[target] += (<int64_t>1 << 32) + weight
 
 
+cdef inline void add_outputs(int64_t* fields, const RowStatistics* rows, int64_t row,
+                             int64_t weight) noexcept nogil:
+    """Several outputs: add a row of a weight to the fields."""
+    cdef int64_t first = row * rows.n_outputs
+    cdef int64_t o
+    if rows.label == NULL:
+        for o in range(rows.n_outputs):
+            fields[o] += rows.target[first + o]
+    else:
+        for o in range(rows.n_outputs):
+            fields[rows.label[first + o]] += weight
+
+
 cdef inline void add_row(int64_t* cell, CellKind kind, const RowStatistics* rows,
                          int64_t row) noexcept nogil:
-    """Add a row to a cell, of one of the first five layouts."""
-    cdef int64_t weight = rows.weight[row] if has_weights(kind) else 1
+    """Add a row to a cell, of one of the first six layouts."""
+    cdef int64_t weight
+    if kind == OUTPUTS:
+        weight = 1 if rows.weight == NULL else rows.weight[row]
+        cell[0] += 1
+        cell[1] += weight
+        add_outputs(cell + 2, rows, row, weight)
+        return
+    weight = rows.weight[row] if has_weights(kind) else 1
     if kind == SUM or kind == WEIGHTED_SUM:
         add(cell, kind, weight, rows.target[row])
     else:
@@ -151,7 +178,7 @@ cdef inline int64_t decode(const int64_t* cell, CellKind kind, int64_t n_classes
                            int64_t* weight, int64_t* target) noexcept nogil:
     """Read a cell. Returns how many rows it has.
 
-    target : weighted sum of the targets; weight of each class where `has_classes`.
+    target : weighted sum of the targets; fields where `has_classes`.
     """
     cdef int64_t sums = 0
     cdef int64_t k
@@ -175,6 +202,11 @@ cdef inline int64_t decode(const int64_t* cell, CellKind kind, int64_t n_classes
         target[0] = cell[1]
         weight[0] = cell[0] & LOW_HALF
         return cell[0] >> 32
+    if kind == OUTPUTS:
+        for k in range(n_classes):
+            target[k] = cell[2 + k]
+        weight[0] = cell[1]
+        return cell[0]
     if kind == WEIGHTED_CLASSES:
         for k in range(n_classes):
             target[k] = cell[1 + k]

@@ -1,9 +1,9 @@
 """What the rows of a node add up to: rows, weight, target, and what purity and impurity need."""
 from libc.stdint cimport int64_t, uint32_t
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
-from dtrees.core.data._structs cimport RowStatistics, Totals
-from dtrees.core.histogram._layout cimport Layout
+from dtrees.core.data._structs cimport RowStatistics, Totals, int128_t
+from dtrees.core.histogram._layout cimport Layout, add_outputs
 
 
 cdef inline int64_t weight_of(const RowStatistics* of_row, int64_t row) noexcept nogil:
@@ -23,6 +23,8 @@ cdef void sum_rows(const RowStatistics* of_row, const Layout* layout, const uint
     for i in range(n):
         add_to_totals(of_row, layout, rows[i], &t, class_totals)
     totals[0] = t
+    if of_row.n_outputs > 0:
+        range_of_rows(of_row, rows, n, totals)
 
 
 cdef void add_to_totals(const RowStatistics* of_row, const Layout* layout, int64_t row,
@@ -30,6 +32,9 @@ cdef void add_to_totals(const RowStatistics* of_row, const Layout* layout, int64
     """Add a row to sums. class_totals : (n_classes,); NULL for regression."""
     cdef int64_t w = weight_of(of_row, row)
     cdef int64_t y
+    if of_row.n_outputs > 0:
+        add_outputs_of_row(of_row, row, w, totals, class_totals)
+        return
     if class_totals != NULL:
         add_label(totals, class_totals, of_row.label[row], w)
         return
@@ -37,12 +42,38 @@ cdef void add_to_totals(const RowStatistics* of_row, const Layout* layout, int64
     add_value(totals, layout, y, w, w * y if of_row.times != NULL else of_row.target[row])
 
 
+cdef void add_outputs_of_row(const RowStatistics* of_row, int64_t row, int64_t w, Totals* totals,
+                             int64_t* fields) noexcept nogil:
+    """Several outputs: add a row to sums. Moments have the unit of the coarsest output."""
+    cdef int64_t first = row * of_row.n_outputs
+    cdef int64_t o
+    totals.n += 1
+    totals.weight += w
+    add_outputs(fields, of_row, row, w)
+    for o in range(of_row.n_outputs if of_row.value != NULL else 0):
+        totals.moment += (<int128_t>of_row.target[first + o] * of_row.value[first + o]
+                          >> of_row.shift[o])
+
+
+cdef bint are_alike(const RowStatistics* of_row, int64_t row, int64_t other) noexcept nogil:
+    """Several outputs: whether two rows have the same numbers."""
+    cdef int64_t m = of_row.n_outputs
+    return memcmp(of_row.value + row * m, of_row.value + other * m, m * sizeof(int64_t)) == 0
+
+
 cdef void range_of_rows(const RowStatistics* of_row, const uint32_t* rows, int64_t n,
                         Totals* totals) noexcept nogil:
-    """Least and greatest y of n rows."""
+    """Least and greatest y of n rows; of several outputs, whether they differ."""
     cdef int64_t lowest = 0x7FFFFFFFFFFFFFFF
     cdef int64_t highest = -0x7FFFFFFFFFFFFFFF
     cdef int64_t i, y
+    if of_row.n_outputs > 0:
+        totals.lowest = totals.highest = 0
+        i = 1
+        while of_row.value != NULL and i < n and totals.highest == 0:
+            totals.highest = not are_alike(of_row, rows[0], rows[i])
+            i += 1
+        return
     for i in range(n):
         y = of_row.value[rows[i]]
         lowest = y if y < lowest else lowest

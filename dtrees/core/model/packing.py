@@ -287,7 +287,7 @@ def _subset_lengths(trees: Sequence[Tree]) -> np.ndarray | None:
 def _are_alike(trees: Sequence[Tree]) -> bool:
     """Whether all arrays have their type, and all trees the same widths."""
     first = trees[0]
-    if first.criterion not in CRITERIA:
+    if first.criterion not in CRITERIA or any(tree.n_outputs > 1 for tree in trees):
         return False
     return all(
         tree.criterion == first.criterion

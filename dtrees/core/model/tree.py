@@ -35,7 +35,7 @@ NO_CHILD = -1
 SMALL = 1e-280  # of the largest gain of a tree; below, digits are lost
 
 UNITS = ("weight_unit", "unit", "offset")
-FACTS = ("n_columns", "criterion", *UNITS)  # of a tree, beside its arrays
+FACTS = ("n_columns", "criterion", "n_classes", *UNITS)  # of a tree, beside its arrays
 LEAF_VALUES: dict[str, Any] = {
     "feature": NO_FEATURE,
     "children_left": NO_CHILD,
@@ -49,20 +49,23 @@ LEAF_VALUES: dict[str, Any] = {
 }
 
 
-def total_of(statistics: np.ndarray, criterion: str) -> np.ndarray:
+def total_of(statistics: np.ndarray, criterion: str, n_outputs: int = 1) -> np.ndarray:
     """Weight of every node in units of its fixed point; int64 (n_nodes,)."""
     if criterion in REGRESSION:
         return statistics[:, 0]
-    return statistics.sum(axis=1, dtype=np.int64)
+    total: np.ndarray = statistics.sum(axis=1, dtype=np.int64)
+    return total if n_outputs == 1 else total // n_outputs
 
 
-def are_bounded(offsets: Sequence[float]) -> bool:
+def are_bounded(offsets: Sequence[Any]) -> bool:
     """Whether no sum of values of trees with these offsets overflows."""
+    if offsets and isinstance(offsets[0], tuple):
+        return all(map(are_bounded, zip(*offsets, strict=True)))
     return not any(offsets) or math.isfinite(max(map(abs, offsets)) * (2.0 * len(offsets)))
 
 
 def mean_of_sums(
-    total: np.ndarray, n_added: int | np.ndarray, offsets: Sequence[float]
+    total: np.ndarray, n_added: int | np.ndarray, offsets: Sequence[Any]
 ) -> np.ndarray:
     """Sums of values of leaves, divided by how many were added: means over trees.
 
@@ -73,6 +76,10 @@ def mean_of_sums(
 
     total : float64 (n_rows, n_values); n_added : int or int64 (n_rows, 1), 0: the mean is nan
     """
+    if isinstance(offsets[0], tuple):
+        of_outputs = zip(total.T, zip(*offsets, strict=True), strict=True)
+        means = [mean_of_sums(sums[:, None], n_added, own) for sums, own in of_outputs]
+        return np.hstack(means)
     with np.errstate(over="ignore", invalid="ignore"):
         mean: np.ndarray = total / n_added
     if are_bounded(offsets):
@@ -128,7 +135,10 @@ class Tree:
         What one unit of the weights in ``statistics`` is for the user.
     unit, offset : float, default=1.0, 0.0
         Regression: the mean of a node is its weighted target times ``unit``, divided by its weight
-        in the user's units, plus ``offset``.
+        in the user's units, plus ``offset``. Of several outputs, tuples of a number for each.
+    n_classes : tuple of int, default=()
+        Classification of several outputs: classes of each, whose weights stand side by side in
+        ``statistics``.
 
     Notes
     -----
@@ -151,8 +161,9 @@ class Tree:
     n_columns: int
     criterion: str
     weight_unit: float = 1.0
-    unit: float = 1.0
-    offset: float = 0.0
+    unit: float | tuple[float, ...] = 1.0
+    offset: float | tuple[float, ...] = 0.0
+    n_classes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         state = vars(self)
@@ -181,8 +192,13 @@ class Tree:
 
     @property
     def n_values(self) -> int:
-        """Values of a node: the number of classes, or 1."""
-        return 1 if self.is_regression else self.statistics.shape[1]
+        """Values of a node: the number of classes, or 1; of all outputs."""
+        return self.statistics.shape[1] - self.is_regression
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return self.n_values if self.is_regression else max(1, len(self.n_classes))
 
     @property
     def value(self) -> np.ndarray:
@@ -196,17 +212,18 @@ class Tree:
         return self.value.take(nodes, axis=0)
 
     def _values(self, statistics: np.ndarray) -> np.ndarray:
-        total = total_of(statistics, self.criterion)
+        total = total_of(statistics, self.criterion, len(self.n_classes) or 1)
         with np.errstate(all="ignore"):  # a file may say anything
             if not self.is_regression:
                 return statistics / total[:, None]
-            mean = (statistics[:, 1] * self.unit) / (total * self.weight_unit) + self.offset
-        return mean[:, None]
+            weight = (total * self.weight_unit)[:, None]
+            mean: np.ndarray = (statistics[:, 1:] * self.unit) / weight + self.offset
+        return mean
 
     @property
     def weighted_n_node_samples(self) -> np.ndarray:
         """Weight of every node in the user's units, float64 (n_nodes,). O(nodes x classes)."""
-        return total_of(self.statistics, self.criterion) * self.weight_unit
+        return total_of(self.statistics, self.criterion, self.n_outputs) * self.weight_unit
 
     @property
     def node_count(self) -> int:
@@ -254,7 +271,8 @@ def relative_gains(tree: Tree) -> np.ndarray:
     the user's where a float64 holds the gains in it. O(nodes).
     """
     largest = tree.gain.max(initial=0.0)
-    if tree.criterion not in REGRESSION or SMALL <= largest < np.inf:
+    is_plain = tree.criterion not in REGRESSION or tree.n_outputs > 1
+    if is_plain or SMALL <= largest < np.inf:
         return tree.gain
     gains = np.zeros(tree.node_count)
     inner = np.flatnonzero(tree.test != LEAF)
@@ -296,8 +314,8 @@ class Forest:
         return super().__reduce_ex__(protocol) if packed is None else (_unpacked_forest, packed)
 
     @cached_property
-    def offsets(self) -> list[float]:
-        """The offset of every tree."""
+    def offsets(self) -> list[Any]:
+        """The offset of every tree; of several outputs, a tuple of each."""
         return [tree.offset for tree in self.trees]
 
     @cached_property

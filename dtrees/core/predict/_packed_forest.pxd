@@ -48,8 +48,11 @@ cdef struct Grown:
     int64_t n_statistics
     bint is_regression
     double weight_unit
+    int64_t n_outputs
     double unit
     double offset
+    const double* units         # of several outputs of numbers; NULL: there is one
+    const double* offsets
 
 
 cdef class GrownTrees:

@@ -110,6 +110,7 @@ cdef class GrownTrees:
         cdef const uint64_t[::1] words = tree.subset_words
         cdef const int32_t[:, ::1] narrow
         cdef const int64_t[:, ::1] wide
+        cdef const double[::1] units, offsets
         cdef int64_t n = feature.shape[0]
         statistics = tree.statistics
         if not (
@@ -137,7 +138,15 @@ cdef class GrownTrees:
         else:
             wide = statistics
             grown.wide = &wide[0, 0]
-        grown.weight_unit, grown.unit, grown.offset = tree.weight_unit, tree.unit, tree.offset
+        grown.weight_unit, grown.n_outputs = tree.weight_unit, tree.n_outputs
+        if not (tree.is_regression and tree.n_outputs > 1):
+            grown.unit, grown.offset = tree.unit, tree.offset
+            return
+        units, offsets = np.array(tree.unit), np.array(tree.offset)
+        if not len(units) == len(offsets) == tree.n_outputs:
+            raise ValueError("There is not one unit for every output.")
+        self.arrays += (units, offsets)
+        grown.units, grown.offsets = &units[0], &offsets[0]
 
     cdef _count(self, int64_t t, int64_t[::1] n_compared, int64_t[::1] n_subsets,
                 int64_t* n_inner):
@@ -194,17 +203,20 @@ cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil:
         return statistic(tree, first)
     for k in range(first, first + tree.n_statistics):
         total += <uint64_t>statistic(tree, k)
-    return <int64_t>total
+    return <int64_t>total if tree.n_outputs == 1 else <int64_t>total // tree.n_outputs
 
 
 cdef inline int64_t n_values_of(const Grown* tree) noexcept nogil:
-    return 1 if tree.is_regression else tree.n_statistics
+    return tree.n_statistics - tree.is_regression
 
 
 cdef inline double value_of(const Grown* tree, int64_t node, int64_t k,
                             int64_t total) noexcept nogil:
     """Share of class k, or the mean, as `Tree.value` has it; `total` is `total_of` the node."""
     cdef int64_t at = node * tree.n_statistics + k
+    if tree.units != NULL:
+        return (<double>statistic(tree, at + 1) * tree.units[k]) / (
+            <double>total * tree.weight_unit) + tree.offsets[k]
     if tree.is_regression:
         return (<double>statistic(tree, at + 1) * tree.unit) / (
             <double>total * tree.weight_unit) + tree.offset
@@ -555,6 +567,8 @@ cdef int64_t shares_of(const Grown* tree, int64_t node, Entry* out) noexcept nog
             k += 1
     for k in range(n):
         total += <uint64_t>statistic(tree, at + out[k].output)
+    if tree.n_outputs > 1:
+        total = <uint64_t>(<int64_t>total // tree.n_outputs)
     if total == 0:                                  # a file may say anything: all are nan
         n = n_classes
         for k in range(n):
@@ -595,7 +609,7 @@ def are_dense(GrownTrees grown not None):
     cdef int64_t i, k
     cdef int64_t zeros = 0
     cdef int64_t n = 0
-    if n_values_of(tree) <= FEW_VALUES:
+    if n_values_of(tree) <= FEW_VALUES or tree.is_regression:
         return True
     for i in range(tree.n_nodes):
         if tree.test[i] == LEAF:
@@ -731,7 +745,7 @@ cdef bint add_nodes(const Grown* tree, const int32_t* node, int64_t n, double* t
             return False
         if i + AHEAD < n and tree.narrow != NULL:
             prefetch(tree.narrow + node[i + AHEAD] * tree.n_statistics)
-        if width <= FEW_VALUES:
+        if width <= FEW_VALUES or tree.is_regression:
             weight = total_of(tree, node[i])
             for k in range(width):
                 total[i * width + k] += value_of(tree, node[i], k, weight)

@@ -55,7 +55,7 @@ class SumsOfTrees:
         self._target = target
         self.total = np.zeros((n_rows, max(1, target.n_classes)))  # shares of classes, or means
         self.votes = np.zeros(n_rows, dtype=np.int64)  # trees that were added up
-        self._offsets: list[float] = []
+        self._offsets: list[Any] = []
         n_numbers = n_rows if target.n_classes == 0 else 0
         # squares of the means in the unit of the largest, and `floor_of` the trees
         self.squares, self.floors = np.zeros(n_numbers), np.zeros(n_numbers)

@@ -17,20 +17,21 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove
 
 from dtrees.core.data._structs cimport (
-    ABOVE, AT_MOST, GINI, IN_SUBSET, LEAF, SQUARED, PresortedFeature, Split, entry_t
+    ABOVE, AT_MOST, IN_SUBSET, LEAF, SQUARED, PresortedFeature, Split, entry_t
 )
 from dtrees.core.histogram._layout cimport (
-    CLASSES, COUNT, GRADIENTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout,
-    decode_gradients
+    CLASSES, COUNT, GRADIENTS, OUTPUTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind,
+    Layout, add_outputs, decode_gradients
 )
 from dtrees.core.search._categories cimport (
     add_to_subset, begin_bins, one_versus_rest, search_categories
 )
 from dtrees.core.search._criterion cimport most_of_difference
 from dtrees.core.search._number_scan cimport least_reaching
+from dtrees.core.search._output_scan cimport scan_bins_of_outputs
 from dtrees.core.search._search cimport (
-    BUFFER, SMALL_WEIGHT, Bins, Boundaries, Keyed, Search, add_bin, allowed_score, begin_column,
-    begin_pass, by_class, consider, enlarge, flush, heavy_enough, is_bound, offer, permitted,
+    BUFFER, Bins, Boundaries, Keyed, Search, add_bin, allowed_score, begin_column, begin_pass,
+    by_class, consider, enlarge, flush, heavy_enough, is_bound, offer, permitted, squares_are_small,
     take_best
 )
 from dtrees.core.search._two_class_scan cimport has_small_entropy, scan_entropy_of_bins
@@ -102,6 +103,8 @@ cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cell
         read_bins(q, cells, CLASSES, 2, 2, n_cells, code)
     elif layout.kind == CLASSES:
         read_bins(q, cells, CLASSES, layout.n_classes, layout.n_words, n_cells, code)
+    elif layout.kind == OUTPUTS:
+        read_bins(q, cells, OUTPUTS, layout.n_classes, layout.n_words, n_cells, code)
     else:
         read_bins(q, cells, WEIGHTED_CLASSES, layout.n_classes, layout.n_words, n_cells, code)
 
@@ -157,7 +160,7 @@ cdef void bins_of_entries(Search* q, const entry_t* entries,
     cdef const int64_t* target = q.of_row.target
     cdef int64_t n_fill = q.totals.n - feature.length
     cdef int64_t width = q.n_columns_of_target
-    cdef bint two = by_class(q) and width == 2 and weight == NULL
+    cdef bint two = by_class(q) and width == 2 and weight == NULL and q.kind != OUTPUTS
     cdef bint classes = by_class(q) and not two
     cdef int64_t fill = -1
     cdef int64_t g = -1
@@ -185,7 +188,10 @@ cdef void bins_of_entries(Search* q, const entry_t* entries,
             if classes:
                 k = 1 if weight == NULL else weight[row]
                 w += k
-                of_class[label[row]] += k
+                if q.kind == OUTPUTS:
+                    add_outputs(of_class, &q.of_row, row, k)
+                else:
+                    of_class[label[row]] += k
             elif two or target == NULL:
                 s += label[row]
             else:
@@ -324,10 +330,12 @@ cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexc
         scan_squared(q, first, end)
     elif not by_class(q):
         scan_buffered(q, first, end, False)
-    elif q.criterion.impurity == GINI and q.totals.weight < SMALL_WEIGHT:
+    elif squares_are_small(q):
         scan_buffered(q, first, end, True)
     elif has_small_entropy(q):
         scan_entropy_of_bins(q, NULL, first, end)
+    elif q.kind == OUTPUTS:
+        scan_bins_of_outputs(q, first, end)
     else:
         for i in range(first, end):
             add_bin(q, i, 1)

@@ -33,7 +33,7 @@ from libc.string cimport memset
 
 from dtrees.core.data._fixed_point cimport natural_log, spread_of
 from dtrees.core.data._structs cimport (
-    ENTROPY, GINI, GRADIENT, IN_SUBSET, POISSON, SQUARED, Totals, int128_t
+    ENTROPY, GINI, GRADIENT, IN_SUBSET, POISSON, SQUARED, SQUARED_OUTPUTS, Totals, int128_t
 )
 from dtrees.core.search._criterion cimport NONE, Criterion, xlogx
 from dtrees.core.search._search cimport (
@@ -66,7 +66,7 @@ cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept no
     -1 without memory."""
     cdef Bins* g = q.bins
     cdef int64_t K = q.criterion.n_classes
-    cdef int64_t most = count * K if count * K < q.totals.n else q.totals.n
+    cdef int64_t most = min(count * K, q.totals.n * q.criterion.n_outputs)
     cdef int64_t size = 3 * K * sizeof(double) + most * sizeof(Share)
     cdef int64_t n_shares = 0
     cdef int64_t i, a, t
@@ -83,6 +83,8 @@ cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept no
                 shares[n_shares].bin = <int32_t>i
                 shares[n_shares].label = <int32_t>a
                 shares[n_shares].weight = <double>t
+                if q.criterion.impurity == SQUARED_OUTPUTS:
+                    shares[n_shares].weight = shares[n_shares].weight * q.criterion.scale[a]
                 n_shares += 1
     return n_shares
 
@@ -133,7 +135,10 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
     for i in range(first, g.count):
         w = <double>g.weight[i]
         for a in range(K):
-            x = <double>g.target[i * K + a] / w - mean[a]
+            x = <double>g.target[i * K + a]
+            if q.criterion.impurity == SQUARED_OUTPUTS:
+                x = x * q.criterion.scale[a]
+            x = x / w - mean[a]
             image[a] += w * x * x
     b = 0
     for a in range(1, K):
@@ -205,7 +210,9 @@ cdef double impurity_of_row(const Search* q) noexcept nogil:
     cdef double rows = rows_of(q)
     cdef double total = total_impurity(q)
     cdef double found = (impurity_within(q, total) + total * (<double>q.bins.count / rows)) / rows
-    return found * q.W if q.criterion.impurity == SQUARED else found
+    if q.criterion.impurity == SQUARED or q.criterion.impurity == SQUARED_OUTPUTS:
+        return found * q.W
+    return found
 
 
 cdef double total_impurity(const Search* q) noexcept nogil:
@@ -214,9 +221,11 @@ cdef double total_impurity(const Search* q) noexcept nogil:
     cdef const Totals* t = &q.totals
     cdef double found
     if c.impurity == ENTROPY:
-        return <double>(xlogx(c, t.weight) - q.entropy)
+        return <double>(c.n_outputs * xlogx(c, t.weight) - q.entropy)
     if c.impurity == GINI:
-        return <double>(<int128_t>t.weight * t.weight - q.squares) / q.W
+        return <double>(c.n_outputs * <int128_t>t.weight * t.weight - q.squares) / q.W
+    if c.impurity == SQUARED_OUTPUTS:
+        return total_of_outputs(q)
     if c.n_classes > 0:
         return <double>(<int128_t>t.target * (t.weight - t.target)) / q.W
     if c.impurity == GRADIENT:
@@ -240,15 +249,22 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
     cdef int64_t exact = 0
     cdef int64_t i, k
     cdef int128_t squares
-    if by_class(q):
+    if q.criterion.impurity == SQUARED_OUTPUTS:
+        for i in range(g.count):
+            for k in range(K):
+                D = ((q.W * <double>g.target[i * K + k]
+                      - <double>g.weight[i] * <double>q.class_totals[k]) * q.criterion.scale[k])
+                found += D * D / <double>max(g.weight[i], 1)
+        found = total - found / q.W / q.W
+    elif by_class(q):
         for i in range(g.count):
             of_class = g.target + i * K
             if q.criterion.impurity == ENTROPY:
-                exact += xlogx(q.criterion, g.weight[i])
+                exact += q.criterion.n_outputs * xlogx(q.criterion, g.weight[i])
                 for k in range(K):
                     exact -= xlogx(q.criterion, of_class[k])
             else:
-                squares = <int128_t>g.weight[i] * g.weight[i]
+                squares = q.criterion.n_outputs * <int128_t>g.weight[i] * g.weight[i]
                 for k in range(K):
                     squares -= <int128_t>of_class[k] * of_class[k]
                 found += <double>squares / <double>g.weight[i]
@@ -267,6 +283,17 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
             found += D * D / <double>max(g.weight[i], 1)
         found = total - found / q.W / q.W
     return found if found > 0 else 0
+
+
+cdef double total_of_outputs(const Search* q) noexcept nogil:
+    """Of several numbers, in the unit of the coarsest one."""
+    cdef double found = <double>q.totals.moment * units_of_moment(q)
+    cdef double S
+    cdef int o
+    for o in range(q.criterion.n_outputs):
+        S = <double>q.class_totals[o] * q.criterion.scale[o]
+        found -= S * S / q.W
+    return found
 
 
 cdef inline double units_of_moment(const Search* q) noexcept nogil:
@@ -309,11 +336,16 @@ cdef double search_categories(Search* q, int64_t first) noexcept nogil:
     return whole
 
 
+cdef inline bint has_one_order(const Search* q) noexcept nogil:
+    """Whether the best subset of fields is a prefix in the order of means: of two classes."""
+    return q.criterion.n_classes == 2 and q.criterion.impurity != SQUARED_OUTPUTS
+
+
 cdef void find_subset(Search* q, int64_t first) noexcept nogil:
     cdef Bins* g = q.bins
     cdef int64_t count = g.count - first
     cdef int64_t missing
-    if by_class(q) and q.criterion.n_classes != 2:
+    if by_class(q) and not has_one_order(q):
         if count <= FEW_CATEGORIES:
             search_subsets(q, first, count)
             return
@@ -322,7 +354,7 @@ cdef void find_subset(Search* q, int64_t first) noexcept nogil:
     else:
         order_by_mean(q, first)
     scan_in_order(q, first, count)
-    if by_class(q) and q.criterion.n_classes != 2:
+    if by_class(q) and not has_one_order(q):
         for missing in range(first + 1):
             one_versus_rest(q, first, missing)
 

@@ -19,6 +19,10 @@ Entropy:  sum f(l) - f(w) + sum f(r) - f(W-w) - (sum f(t) - f(W)),  f(x) = x log
 point. Each f is rounded once, sums of them are exact: equal
 counts have equal gains, whatever the order, and the unit of the weights cancels.
 
+Several outputs: the sum of the scores of all of them; gains are divided by how many they are. Sums
+of squares of classes, and of f(x), are integers, and the squares of D are added in an order that
+depends on the targets, not on their order in y. So outputs may be permuted.
+
 Poisson half deviance:  s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W).
 
 Gradients of a loss:  s*s/(w+l2) + (S-s)*(S-s)/(W-w+l2) - S*S/(W+l2), where w and s are sums of
@@ -47,7 +51,11 @@ ctypedef double (*ScoreOfSides)(void* context, const double* left, const double*
 
 cdef struct Criterion:
     Impurity impurity
-    int n_classes           # 0 for regression
+    int n_classes           # 0 for regression; of several outputs: fields
+    int n_outputs           # 1, or how many outputs have fields
+    const double* scale     # of sums of several numbers: their units, the coarsest being 1
+    const int64_t* shift    # the same: as in `RowStatistics`
+    const int64_t* place    # the same: numbers of these outputs in y
     double gain_unit        # what a raw gain is multiplied by to be in the user's units
     double category_penalty  # of each category in a node; of gradients, of each of many
     bint in_bags            # weights are how often a row was drawn

@@ -26,12 +26,13 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport (
-    AT_MOST, BY_FUNCTION, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t
+    AT_MOST, BY_FUNCTION, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t, int128_t
 )
-from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, has_weights
+from dtrees.core.histogram._layout cimport CLASSES, COUNT, OUTPUTS, SUM, has_weights
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
 from dtrees.core.search._criterion cimport LAST_BITS, xlogx
 from dtrees.core.search._number_scan cimport scan_numbers, scan_squared
+from dtrees.core.search._output_scan cimport scan_outputs
 from dtrees.core.search._search cimport (
     BUFFER, Boundaries, Search, add_row, add_to_class, begin_column, begin_pass, by_class, consider,
     entropy_score, flush, heavy_enough, is_bound, take_best
@@ -76,7 +77,9 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
     cdef int64_t cross = <int64_t>q.cross
     cdef int64_t node_squares = <int64_t>q.squares
     cdef int64_t m = end - begin
-    cdef int64_t name, i = 0
+    cdef int64_t name, own, i = 0
+    cdef int128_t wide_squares = q.side_squares
+    cdef int128_t wide_cross = q.cross
     cdef double a, b
     cdef const entry_t* at = entries + (end - 1 if down else begin)
     cdef entry_t rank
@@ -87,7 +90,14 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
         while True:
             c = label[at[0] & mask]
             if weighted:
-                add_to_class(q, c, weight[at[0] & mask])
+                own = weight[at[0] & mask]
+                q.w += own
+                if entropy:
+                    add_to_class(q, c, own)
+                else:  # sums of 128 bits in memory would be waited for
+                    wide_squares += <int128_t>own * (2 * <int128_t>side[c] + own)
+                    wide_cross += <int128_t>own * totals[c]
+                    side[c] += own
             else:
                 add_one(q, side + c, totals[c], &squares, &cross, entropy)
             i += 1
@@ -114,8 +124,8 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
                 kept.b[q.buffered] = <double>(totals[1] - side[1] if down else side[1])
         else:
             if weighted:
-                a = <double>q.side_squares
-                b = <double>((q.squares - q.cross) + (q.side_squares - q.cross))
+                a = <double>wide_squares
+                b = <double>((q.squares - wide_cross) + (wide_squares - wide_cross))
             else:
                 a = <double>squares
                 b = <double>((node_squares - cross) + (squares - cross))
@@ -129,6 +139,9 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
         q.w += m
         q.side_squares = squares
         q.cross = cross
+    elif not entropy:
+        q.side_squares = wide_squares
+        q.cross = wide_cross
     flush(q, down, True)
     q.side_is_clear = was_clear and m < q.criterion.n_classes
     if q.side_is_clear:
@@ -148,6 +161,10 @@ cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, in
             scan_squared(q, entries, begin, end)
         else:
             scan_numbers(q, entries, begin, end, down, distinct)
+        if close != NOTHING:
+            consider(q, close, down)
+    elif q.kind == OUTPUTS:
+        scan_outputs(q, entries, begin, end, down, close != NOTHING)
         if close != NOTHING:
             consider(q, close, down)
     elif q.criterion.impurity == ENTROPY:

@@ -40,7 +40,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._fixed_point cimport natural_log, spread_of
-from dtrees.core.data._structs cimport ENTROPY, GRADIENT, POISSON, Inherited, Totals, int128_t
+from dtrees.core.data._structs cimport (
+    ENTROPY, GRADIENT, POISSON, SQUARED_OUTPUTS, Inherited, Totals, int128_t
+)
 from dtrees.core.histogram._totals cimport subtract_totals
 from dtrees.core.search._criterion cimport soft_threshold, xlogx
 from dtrees.core.search._parameters cimport Limits, TrainParameters
@@ -62,7 +64,7 @@ cdef void free_node(OpenNode* node) noexcept nogil:
 
 
 cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noexcept nogil:
-    """Impurity in the user's units, from the exact sums."""
+    """Impurity in the user's units, from the exact sums; of several outputs, their mean."""
     cdef const Totals* t = &node.totals
     cdef double W = <double>t.weight
     cdef double unit
@@ -71,17 +73,20 @@ cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noe
     cdef int64_t f = 0
     cdef int k
     cdef int64_t w = t.weight
+    cdef int m = params.criterion.n_outputs
+    if params.criterion.impurity == SQUARED_OUTPUTS:
+        return 0.0 if t.lowest == t.highest else squares_of_outputs(node, &params.criterion) / m
     if node.class_totals != NULL:
         if params.criterion.impurity == ENTROPY:
             for k in range(params.criterion.n_classes):
                 f += xlogx(&params.criterion, node.class_totals[k])
-            f = xlogx(&params.criterion, w) - f
+            f = m * xlogx(&params.criterion, w) - f
             if f <= 0:
                 return 0.0
-            return <double>f / (params.criterion.fixed_point * 0.6931471805599453) / W
+            return <double>f / (params.criterion.fixed_point * 0.6931471805599453) / W / m
         for k in range(params.criterion.n_classes):
             squares += <int128_t>node.class_totals[k] * node.class_totals[k]
-        return <double>(<int128_t>w * w - squares) / (W * W)
+        return <double>(m * <int128_t>w * w - squares) / (W * W) / m
     if t.lowest == t.highest:
         return 0.0
     if params.criterion.impurity == POISSON:
@@ -105,6 +110,29 @@ cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noe
     return <double>spread * params.criterion.value_unit * params.criterion.value_unit / W
 
 
+cdef double squares_of_outputs(const OpenNode* node, const Criterion* c) noexcept nogil:
+    """The squared errors of several outputs, summed up, per weight and in the user's units.
+
+    Where `one_scale`, in integers of the coarsest output's unit: nothing cancels.
+    """
+    cdef double W = <double>node.totals.weight * c.weight_unit
+    cdef double found = <double>node.totals.moment * c.value_unit * c.wy_unit / W
+    cdef int128_t spread = node.totals.moment
+    cdef int128_t S
+    cdef double mean
+    cdef int o
+    if c.one_scale and c.weight_unit == 1.0:
+        for o in range(c.n_outputs):
+            S = node.class_totals[o]
+            spread -= (S * S / node.totals.weight) >> c.shift[o]
+        found = <double>spread * c.value_unit * c.value_unit / W
+    else:
+        for o in range(c.n_outputs):
+            mean = <double>node.class_totals[o] * c.scale[o] * c.wy_unit / W
+            found -= mean * mean
+    return found if found > 0 else 0.0
+
+
 cdef bint is_leaf(const OpenNode* node, const TrainParameters* params) noexcept nogil:
     """Whether a node stays as it is: limits, or nothing left to part."""
     cdef const Limits* limits = &params.limits
@@ -114,12 +142,23 @@ cdef bint is_leaf(const OpenNode* node, const TrainParameters* params) noexcept 
         return True
     if t.n < 2 * limits.min_rows or t.weight < 2 * limits.min_weight:
         return True
-    if node.class_totals == NULL:
+    if node.class_totals == NULL or params.criterion.impurity == SQUARED_OUTPUTS:
         return t.lowest == t.highest
+    if params.criterion.n_outputs > 1:
+        return is_pure(node, &params.criterion)
     for k in range(params.criterion.n_classes):
         if node.class_totals[k] == t.weight:
             return True
     return False
+
+
+cdef bint is_pure(const OpenNode* node, const Criterion* criterion) noexcept nogil:
+    """Whether all rows have one class of each output."""
+    cdef int n_pure = 0
+    cdef int k
+    for k in range(criterion.n_classes):
+        n_pure += node.class_totals[k] == node.totals.weight
+    return n_pure == criterion.n_outputs
 
 
 cdef void describe(OpenNode* node, const TrainParameters* params) noexcept nogil:

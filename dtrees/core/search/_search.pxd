@@ -21,10 +21,10 @@ from dtrees._random cimport hash64
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport (
-    AT_MOST, BY_FUNCTION, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, Inherited, RowStatistics,
-    Split, Totals, int128_t
+    AT_MOST, BY_FUNCTION, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, SQUARED_OUTPUTS,
+    Inherited, RowStatistics, Split, Totals, int128_t
 )
-from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_classes
+from dtrees.core.histogram._layout cimport CLASSES, COUNT, OUTPUTS, SUM, CellKind, has_classes
 from dtrees.core.search._criterion cimport (
     NONE, Criterion, gradient_score, poisson_score, squared_score, xlogx
 )
@@ -69,6 +69,7 @@ cdef struct Search:
     int64_t min_weight
     bint random_ties
     bint scores_by_values   # as in `Limits`
+    int64_t small_weight    # of a node, squares of whose classes add up to 60 bits
     uint64_t of_tree        # key of the tree: hash of seed and number
     # given per node
     Totals totals
@@ -104,6 +105,7 @@ cdef struct Search:
     Split split
     # scratch, which serves the next growth, too
     int64_t* side           # of the pass: n_classes
+    double* means           # of several numbers, in the unit of the coarsest; zeros behind
     double* both_sides      # class weights of either, where the criterion is a function
     int most_columns_of_target  # of bins: there is room for so many
     Bins* bins              # of the column; searches that take turns may have them together,
@@ -134,6 +136,8 @@ cdef void finish_node(Search* q) noexcept nogil
 cdef bint beats(const Search* q, int32_t column) noexcept nogil
 cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil
 cdef double score_by_function(const Search* q, bint down) noexcept nogil
+cdef double score_of_outputs(const Search* q) noexcept nogil
+cdef void add_outputs_of_row(Search* q, int64_t row) noexcept nogil
 cdef double constrain(const Search* q, int64_t w, int64_t s, double score) noexcept nogil
 cdef double constrain_side(const Search* q, bint down, double score) noexcept nogil
 cdef void constrain_buffered(Search* q) noexcept nogil
@@ -210,8 +214,13 @@ cdef inline bint is_bound(const Search* q) noexcept nogil:
 
 
 cdef inline bint by_class(const Search* q) noexcept nogil:
-    """Whether a weight per class is summed, rather than one number per row."""
+    """Whether fields are summed, a weight per class, rather than one number per row."""
     return has_classes(q.kind)
+
+
+cdef inline bint squares_are_small(const Search* q) noexcept nogil:
+    """Whether sums of squares of class weights fit 64 bits, by the Gini index."""
+    return q.criterion.impurity == GINI and q.totals.weight < q.small_weight
 
 
 cdef inline void clear_side(Search* q) noexcept nogil:
@@ -230,7 +239,7 @@ cdef inline void clear_side(Search* q) noexcept nogil:
 
 
 cdef inline void add_to_class(Search* q, int k, int64_t weight) noexcept nogil:
-    """Move `weight` (negative: take back) of class k to the side."""
+    """Move `weight` (negative: take back) of class k to the side; not its own weight."""
     cdef int64_t old = q.side[k]
     cdef int64_t t = q.class_totals[k]
     if q.criterion.impurity == ENTROPY:
@@ -241,15 +250,18 @@ cdef inline void add_to_class(Search* q, int k, int64_t weight) noexcept nogil:
         q.cross += <int128_t>weight * t
     q.side[k] = old + weight
     q.side_is_clear = False
-    q.w += weight
 
 
 cdef inline void add_row(Search* q, int64_t row) noexcept nogil:
     """Any kind; the hot loops of `_entry_scan` and `_bins` have their own."""
+    cdef int64_t w
     q.n += 1
-    if by_class(q):
-        add_to_class(q, q.of_row.label[row],
-                     1 if q.kind == CLASSES else q.of_row.weight[row])
+    if q.kind == OUTPUTS:
+        add_outputs_of_row(q, row)
+    elif by_class(q):
+        w = 1 if q.kind == CLASSES else q.of_row.weight[row]
+        q.w += w
+        add_to_class(q, q.of_row.label[row], w)
     elif q.kind == COUNT:
         q.w += 1
         q.s += q.of_row.label[row]
@@ -267,7 +279,12 @@ cdef inline void add_bin(Search* q, int64_t g, int sign) noexcept nogil:
     if not by_class(q):
         q.w += sign * q.bins.weight[g]
         q.s += sign * q.bins.target[g]
-    elif q.criterion.impurity == GINI and q.totals.weight < SMALL_WEIGHT:
+    elif q.criterion.impurity == SQUARED_OUTPUTS:
+        for k in range(K):
+            q.side[k] += sign * of_class[k]
+        q.w += sign * q.bins.weight[g]
+        q.side_is_clear = False
+    elif squares_are_small(q):
         squares = <int64_t>q.side_squares
         cross = <int64_t>q.cross
         for k in range(K):
@@ -281,6 +298,7 @@ cdef inline void add_bin(Search* q, int64_t g, int sign) noexcept nogil:
         q.w += sign * q.bins.weight[g]
         q.side_is_clear = False
     else:
+        q.w += sign * q.bins.weight[g]
         for k in range(K):
             if of_class[k] != 0:
                 add_to_class(q, k, sign * of_class[k])
@@ -300,9 +318,9 @@ cdef inline double gini_score(double w, double rest, double left, double right) 
 
 cdef inline double entropy_score(const Search* q, int128_t both_sides, int64_t w) noexcept nogil:
     """Fixed point sum f(l) - f(w) + sum f(r) - f(W-w) less the node's own: an exact integer."""
-    return <double><int64_t>(both_sides - xlogx(q.criterion, w)
-                             - xlogx(q.criterion, q.totals.weight - w)
-                             - q.entropy + xlogx(q.criterion, q.totals.weight))
+    cdef int64_t of_weights = (xlogx(q.criterion, q.totals.weight) - xlogx(q.criterion, w)
+                               - xlogx(q.criterion, q.totals.weight - w))
+    return <double><int64_t>(both_sides - q.entropy + q.criterion.n_outputs * of_weights)
 
 
 cdef inline double score_of_leaf(const Search* q) noexcept nogil:
@@ -336,6 +354,8 @@ cdef inline double score_side(const Search* q, bint down) noexcept nogil:
         return entropy_score(q, q.side_squares, w)
     if q.criterion.impurity == BY_FUNCTION:
         return score_by_function(q, down)
+    if q.criterion.impurity == SQUARED_OUTPUTS:
+        return score_of_outputs(q)
     other = (q.squares - q.cross) + (q.side_squares - q.cross)
     if q.kind == CLASSES:
         # fits 64 bits, and the conversion is much faster

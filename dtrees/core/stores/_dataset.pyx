@@ -17,9 +17,11 @@ from libc.string cimport memset
 
 from dtrees.core.data._columns cimport columns_of, pointer
 from dtrees.core.data._cpu cimport is_wide
-from dtrees.core.data._structs cimport BY_FUNCTION, ENTROPY, GINI, POISSON, SQUARED, RowStatistics
+from dtrees.core.data._structs cimport (
+    BY_FUNCTION, ENTROPY, GINI, POISSON, SQUARED, SQUARED_OUTPUTS, RowStatistics
+)
 from dtrees.core.histogram._layout cimport (
-    CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, words_of
+    CLASSES, COUNT, OUTPUTS, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, words_of
 )
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport Limits
@@ -32,6 +34,7 @@ from dtrees.core.search._criterion import side_score, xlogx_table
 small_table = lru_cache(1)(xlogx_table)  # serves all growths of a search
 
 SMALL_TABLE = 2**17      # rows whose table of x log x is kept: 1 MB
+LANES = 4                # doubles of a register
 LEAST_BY_ROW = 8         # columns below which a row of 32 codes is mostly empty
 MOST_BY_ROW = 16         # columns that are read by row for each that is drawn
 
@@ -109,7 +112,8 @@ cdef class Dataset:
         self.params.criterion.fixed_point = fixed_point
         if target.kind == "classification":
             self.params.criterion.gain_unit = gain_unit_of(
-                rules.criterion, target.n_classes, target.weight_unit, fixed_point)
+                rules.criterion, target.n_classes, target.weight_unit, fixed_point,
+                target.n_outputs)
         if rules.criterion == "entropy":
             if self.of_row.weight == NULL and not counts:
                 own = small_table if self.n_live < SMALL_TABLE else xlogx_table
@@ -143,8 +147,8 @@ cdef class Dataset:
             live = (weight > 0).view(np.uint8)
             if zero_one:
                 weight = None
-            elif weight.dtype != np.uint16 or target.class_multiplier is not None \
-                    or not self.rows_only:
+            elif (weight.dtype != np.uint16 or target.class_multiplier is not None
+                    or not self.rows_only or target.n_outputs > 1):
                 weight = np.asarray(weight, dtype=np.int64)
         if classification:
             if target.class_multiplier is not None:
@@ -156,13 +160,17 @@ cdef class Dataset:
         self.is_weighted = weight is not None
         memset(criterion, 0, sizeof(Criterion))
         criterion.n_classes = target.n_classes if classification else 0
+        criterion.n_outputs = target.n_outputs
         criterion.weight_unit = target.weight_unit
         criterion.value_unit = 1.0 if classification else target.value_unit
         criterion.fixed_point = 1.0
         criterion.category_penalty = rules.category_penalty
         criterion.in_bags = rules.in_bags
         self.params.n_statistics = target.n_statistics
-        self.bind_statistics(target, rules, weight, classification)
+        if target.n_outputs > 1:
+            self.bind_outputs(target, rules, weight, classification)
+        else:
+            self.bind_statistics(target, rules, weight, classification)
 
     cdef bind_limits(self, target, rules, double total_weight):
         cdef Limits* limits = &self.params.limits
@@ -234,6 +242,49 @@ cdef class Dataset:
                 criterion.impurity = SQUARED
                 criterion.gain_unit = target.wy_unit * (target.wy_unit / unit)
         self.of_row = of_row
+
+    cdef bind_outputs(self, target, rules, weight, bint classification):
+        """As `bind_statistics`, of several outputs."""
+        cdef Criterion* criterion = &self.params.criterion
+        cdef RowStatistics* of_row = &self.of_row
+        memset(of_row, 0, sizeof(RowStatistics))
+        of_row.n_outputs = target.n_outputs
+        self.params.layout.kind = OUTPUTS
+        if weight is not None:
+            of_row.weight = <int64_t*>pointer(self.alive, weight, np.int64)
+        if classification:
+            of_row.label = <uint16_t*>pointer(self.alive, target.fields.ravel(), np.uint16)
+            criterion.impurity = ENTROPY if rules.criterion == "entropy" else GINI
+            return
+        order = target.order_of_outputs()
+        value = np.take(target.y, order, axis=1)
+        sums = value
+        if weight is not None:
+            own = weight[:, None] * target.y if target.wy is None else target.wy
+            sums = np.take(own, order, axis=1)
+        finer = target.finer[order]
+        coarsest = int(np.argmin(target.finer))
+        criterion.n_classes = target.n_outputs
+        criterion.impurity = SQUARED_OUTPUTS
+        scale = pointer(self.alive, np.ldexp(1.0, -finer), np.float64)
+        shift = pointer(self.alive, np.minimum(2 * finer, 126), np.int64)
+        criterion.scale = <const double*>scale
+        criterion.shift = of_row.shift = <const int64_t*>shift
+        criterion.place = <const int64_t*>pointer(self.alive, order, np.int64)
+        of_row.value = <int64_t*>pointer(self.alive, value.ravel(), np.int64)
+        of_row.target = <int64_t*>pointer(self.alive, sums.ravel(), np.int64)
+        if not self.rows_only and is_wide:
+            numbers = np.zeros((self.n_rows, -(-target.n_outputs // LANES) * LANES))
+            np.multiply(sums, np.ldexp(1.0, -finer), out=numbers[:, :target.n_outputs])
+            of_row.n_lanes = numbers.shape[1]
+            of_row.largest = max(numbers.max(), -numbers.min())
+            of_row.numbers = <double*>pointer(self.alive, numbers.ravel(), np.float64)
+        criterion.value_unit = target.value_units[coarsest]
+        criterion.wy_unit = target.wy_units[coarsest]
+        criterion.one_scale = (target.wy_exponent == target.y_exponent
+                               and target.weight_unit <= 1.0)
+        criterion.gain_unit = (criterion.wy_unit * (criterion.wy_unit / target.weight_unit)
+                               / target.n_outputs)
 
     def raise_error(self):
         """Raise what a user's criterion has raised during growth."""

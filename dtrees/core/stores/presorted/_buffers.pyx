@@ -23,7 +23,7 @@ per entry of the largest relocated node.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim, resize
@@ -84,6 +84,7 @@ cdef void lay_out(Buffers* w, const Buffers* old, int64_t n_entries, size_t* roo
     """Give narrow buffers the arrays that `old` has, one behind the other."""
     cdef bint is_weighed = old.classes.of_class != NULL
     cdef size_t n_bytes = (w.n_rows + 1) * sizeof(uint32_t)
+    cdef int64_t width = max(old.of_row.n_outputs, 1)
     w.entries = take(room, (n_entries + READ_BEYOND) * sizeof(uint32_t))
     w.scratch = take(room, n_bytes)
     w.rows = <uint32_t*>take(room, n_bytes)
@@ -91,17 +92,21 @@ cdef void lay_out(Buffers* w, const Buffers* old, int64_t n_entries, size_t* roo
     w.row_id = <uint32_t*>take(room, n_bytes)
     w.side = <uint8_t*>take(room, w.n_rows + 1)
     if old.of_row.label != NULL:
-        w.of_row.label = <uint16_t*>take(room, (w.n_rows + 1) * sizeof(uint16_t))
+        w.of_row.label = <uint16_t*>take(room, width * (w.n_rows + 1) * sizeof(uint16_t))
     if is_weighed or old.of_row.weight != NULL:
         w.of_row.weight = <int64_t*>take(room, 2 * n_bytes)
     if old.classes.has_target if is_weighed else old.of_row.target != NULL:
-        w.of_row.target = <int64_t*>take(room, 2 * n_bytes)
+        w.of_row.target = <int64_t*>take(room, 2 * width * n_bytes)
+    w.of_row.n_outputs, w.of_row.shift = old.of_row.n_outputs, old.of_row.shift
+    w.of_row.n_lanes, w.of_row.largest = old.of_row.n_lanes, old.of_row.largest
+    if old.of_row.numbers != NULL:
+        w.of_row.numbers = <double*>take(room, 2 * w.of_row.n_lanes * n_bytes)
     if is_weighed:
         return
     if old.of_row.value == old.of_row.target:
         w.of_row.value = w.of_row.target
     elif old.of_row.value != NULL:
-        w.of_row.value = <int64_t*>take(room, 2 * n_bytes)
+        w.of_row.value = <int64_t*>take(room, 2 * width * n_bytes)
 
 
 cdef Buffers* narrow_buffers(const Buffers* old, int64_t n_rows,
@@ -124,12 +129,14 @@ cdef Buffers* narrow_buffers(const Buffers* old, int64_t n_rows,
     return w
 
 
-cdef inline void gather(int64_t* to, const int64_t* values, const uint32_t* rows,
-                        int64_t n) noexcept nogil:
-    """The values of some rows, if there are values."""
+cdef inline void gather(int64_t* to, const int64_t* values, const uint32_t* rows, int64_t n,
+                        int64_t width) noexcept nogil:
+    """The values of some rows, `width` of each, if there are values."""
     cdef int64_t i
-    for i in range(n if values != NULL else 0):
+    for i in range(n if values != NULL and width == 1 else 0):
         to[i] = values[rows[i]]
+    for i in range(n if values != NULL and width > 1 else 0):
+        memcpy(to + i * width, values + rows[i] * width, width * sizeof(int64_t))
 
 
 cdef bint reserve_entries(Buffers* w, int64_t* room, int64_t n) noexcept nogil:
@@ -167,7 +174,8 @@ cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entrie
 cdef void move_rows(Buffers* old, Buffers* new, const uint32_t* rows, int64_t n) noexcept nogil:
     """Number n rows from 0, those of class 0 first, and gather what they add."""
     cdef uint32_t* source = new.row_scratch  # by new number
-    cdef const uint16_t* label = old.of_row.label
+    cdef const uint16_t* label = old.of_row.label if old.of_row.n_outputs == 0 else NULL
+    cdef int64_t width = max(old.of_row.n_outputs, 1)
     cdef int64_t[2] place
     cdef int64_t i, to
     place[0] = 0
@@ -190,10 +198,15 @@ cdef void move_rows(Buffers* old, Buffers* new, const uint32_t* rows, int64_t n)
         for i in range(n):
             weigh_row(&old.of_row, old.classes.of_class, source[i], &new.of_row, i)
         return
-    gather(new.of_row.weight, old.of_row.weight, source, n)
-    gather(new.of_row.target, old.of_row.target, source, n)
+    gather(new.of_row.weight, old.of_row.weight, source, n, 1)
+    gather(new.of_row.target, old.of_row.target, source, n, width)
     if old.of_row.value != old.of_row.target:
-        gather(new.of_row.value, old.of_row.value, source, n)
+        gather(new.of_row.value, old.of_row.value, source, n, width)
+    gather(<int64_t*>new.of_row.numbers, <int64_t*>old.of_row.numbers, source, n,
+           old.of_row.n_lanes)
+    for i in range(n if old.of_row.n_outputs > 0 and old.of_row.label != NULL else 0):
+        memcpy(new.of_row.label + i * width, old.of_row.label + source[i] * width,
+               width * sizeof(uint16_t))
 
 
 cdef bint is_counted(const Relocation* move, const Column* column,

@@ -24,6 +24,7 @@ cdef struct RowPartition:
     uint8_t* side           # scratch, a byte per row
     const int64_t* weight   # by row: instead of the times; NULL
     const int64_t* target   # by row: instead of weight times value; NULL
+    RowStatistics outputs   # by row: of several outputs; else there are none
 
 cdef inline uint32_t row_of(uint64_t item) noexcept nogil:
     return <uint32_t>item
@@ -64,6 +65,7 @@ cdef struct ColumnLoader:
     CellKind kind
     int n_classes
     bint random_splits
+    int n_outputs           # 0: y is one column
     bint is_weighted        # what the modes of the search want to know of a row
     bint has_target
     RowStatistics of_row         # of the rows of a node, in their order, when it was asked for

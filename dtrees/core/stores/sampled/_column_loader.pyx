@@ -31,9 +31,10 @@ from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport Impurity, RowStatistics, Totals, int128_t
 from dtrees.core.histogram._layout cimport (
-    CLASSES, LARGEST_FIELD, LARGEST_HALF, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind,
-    encode
+    CLASSES, LARGEST_FIELD, LARGEST_HALF, OUTPUTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM,
+    CellKind, encode
 )
+from dtrees.core.histogram._totals cimport add_to_totals, are_alike
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, by_class
@@ -55,6 +56,12 @@ cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Imp
     cdef int64_t target = 0
     cdef int128_t moment = 0
     memset(totals, 0, sizeof(Totals))
+    if partition.outputs.n_outputs > 0:
+        memset(class_totals, 0, n_classes * sizeof(int64_t))
+        for i in range(start, start + n):
+            add_to_totals(&partition.outputs, NULL, row_of(partition.item[i]), totals, class_totals)
+        range_of_items(partition, start, n, totals)
+        return
     totals.n = n
     if n_classes > 2:
         memset(class_totals, 0, n_classes * sizeof(int64_t))
@@ -86,10 +93,18 @@ cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Imp
 
 cdef void range_of_items(const RowPartition* partition, int64_t start, int64_t n,
                          Totals* totals) noexcept nogil:
-    """Least and greatest y of the items."""
+    """Least and greatest y of the items; of several outputs, whether they differ."""
     cdef int64_t lowest = 0x7FFFFFFFFFFFFFFF
     cdef int64_t highest = -0x7FFFFFFFFFFFFFFF
     cdef int64_t i, y
+    if partition.outputs.n_outputs > 0:
+        totals.lowest = totals.highest = 0
+        for i in range(start + 1, start + n if partition.outputs.value != NULL else 0):
+            if not are_alike(&partition.outputs, row_of(partition.item[start]),
+                             row_of(partition.item[i])):
+                totals.highest = 1
+                break
+        return
     for i in range(start, start + n):
         y = partition.value[i]
         lowest = y if y < lowest else lowest
@@ -203,20 +218,21 @@ cdef ColumnLoader* new_loader(const TrainParameters* params, const RowStatistics
     loader.n_classes = params.criterion.n_classes
     loader.random_splits = params.limits.random_splits
     loader.is_weighted = is_weighted(of_row)
-    loader.has_target = kind == SUM or kind == WEIGHTED_SUM
+    loader.n_outputs = loader.of_row.n_outputs = of_row.n_outputs
+    loader.has_target = has_target(kind, of_row)
     loader.lists = params.lists
     found = claim(<void**>&loader.codes, (n_rows + 1) * sizeof(uint32_t))
     found &= claim(<void**>&partition.item, (n_rows + 1) * sizeof(uint64_t))
     found &= claim(<void**>&partition.spare, (n_rows + 1) * sizeof(uint64_t))
     found &= claim(<void**>&partition.side, n_rows + 1)
-    if of_row.value != NULL:
+    if of_row.value != NULL and kind != OUTPUTS:
         found &= claim(<void**>&partition.value, (n_rows + 1) * sizeof(int64_t))
         found &= claim(<void**>&partition.spare_value, (n_rows + 1) * sizeof(int64_t))
     if kind == CLASSES or kind == WEIGHTED_CLASSES:
         found &= claim(<void**>&loader.local_totals, (n_classes + 1) * sizeof(int64_t))
         found &= claim(<void**>&loader.local_number, n_classes * sizeof(uint16_t))
         found &= claim(<void**>&loader.label, (n_rows + 1) * sizeof(uint16_t))
-    elif of_row.label != NULL:
+    elif of_row.label != NULL and kind != OUTPUTS:
         loader.packed = loader.partition.spare  # a node is searched before it is partitioned
     if loader.lists.start != NULL:
         found &= claim(<void**>&loader.position, (n_table_rows + 1) * sizeof(uint32_t))
@@ -233,11 +249,18 @@ cdef inline bint is_weighted(const RowStatistics* of_row) noexcept nogil:
     return of_row.times != NULL or of_row.weight != NULL
 
 
+cdef inline bint has_target(CellKind kind, const RowStatistics* of_row) noexcept nogil:
+    return (kind == SUM or kind == WEIGHTED_SUM
+            or kind == OUTPUTS and of_row.target != NULL)
+
+
 cdef bint serves(const ColumnLoader* loader, const TrainParameters* params,
                  const RowStatistics* of_row, int64_t n, int64_t n_table_rows) noexcept nogil:
     """Whether the loader of another growth has all that `new_loader` would give this one."""
     return (loader.kind == params.layout.kind and loader.n_classes == params.criterion.n_classes
             and loader.is_weighted == is_weighted(of_row)
+            and loader.n_outputs == of_row.n_outputs
+            and loader.has_target == has_target(loader.kind, of_row)
             and loader.room >= n and loader.n_table_rows == n_table_rows
             and loader.lists.n_words == params.lists.n_words
             and loader.random_splits == params.limits.random_splits)
@@ -260,12 +283,15 @@ cdef void take_rows(ColumnLoader* loader, const TrainParameters* params,
     loader.most_times = 0
     partition.weight = of_row.weight
     partition.target = NULL
-    if of_row.value != NULL and of_row.target != of_row.value:
+    memset(&partition.outputs, 0, sizeof(RowStatistics))
+    if of_row.n_outputs > 0:
+        partition.outputs = of_row[0]
+    elif of_row.value != NULL and of_row.target != of_row.value:
         partition.target = of_row.target
     for i in range(n):
         row = rows[i]
         times = 1 if of_row.times == NULL else of_row.times[row]
-        label = 0 if of_row.label == NULL else of_row.label[row]
+        label = 0 if of_row.label == NULL or of_row.n_outputs > 0 else of_row.label[row]
         partition.item[i] = row | times << TIMES | label << LABEL
         loader.most_times = max(loader.most_times, <int64_t>times)
     if partition.value != NULL:
@@ -321,7 +347,9 @@ cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node)
     loader.is_packed = False
     loader.is_paired = node.totals.weight <= LARGEST_HALF
     loader.is_small = False
-    if by_class(q):
+    if q.kind == OUTPUTS:
+        loader.is_paired = False
+    elif by_class(q):
         number_classes(loader, node, q.criterion.n_classes)
     elif q.criterion.n_classes > 0:
         loader.is_packed = (node.totals.weight <= LARGEST_FIELD
@@ -366,21 +394,28 @@ cdef bint gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept
     cdef const RowPartition* partition = &loader.partition
     cdef int64_t start = node.start
     cdef int64_t count = node.totals.n + node.totals.n // 2
+    cdef int64_t width = partition.outputs.n_outputs
     cdef int64_t i
     cdef bint found
     if loader.has_statistics:
         return True
     if node.totals.n > loader.n_statistics:
         loader.n_statistics = 0
-        found = claim(<void**>&loader.of_row.label, count * sizeof(uint16_t))
+        found = True
+        if width == 0 or not loader.has_target:
+            found &= claim(<void**>&loader.of_row.label, max(width, 1) * count * sizeof(uint16_t))
         if loader.is_weighted:
             found &= claim(<void**>&loader.of_row.weight, count * sizeof(int64_t))
         if loader.has_target:
-            found &= claim(<void**>&loader.of_row.target, count * sizeof(int64_t))
+            found &= claim(<void**>&loader.of_row.target,
+                           max(width, 1) * count * sizeof(int64_t))
         if not found:
             return False
         loader.n_statistics = count
     loader.has_statistics = True
+    if width > 0:
+        gather_outputs(loader, node)
+        return True
     for i in range(node.totals.n):
         loader.of_row.label[i] = <uint16_t>label_of(partition.item[start + i])
     if loader.is_weighted:
@@ -390,6 +425,22 @@ cdef bint gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept
         for i in range(node.totals.n):
             loader.of_row.target[i] = target_at(partition, start + i)
     return True
+
+
+cdef void gather_outputs(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
+    """What the rows of the node hold, of several outputs; there is room."""
+    cdef const RowPartition* partition = &loader.partition
+    cdef const RowStatistics* by_row = &partition.outputs
+    cdef int64_t m = by_row.n_outputs
+    cdef int64_t i, row
+    for i in range(node.totals.n):
+        row = row_of(partition.item[node.start + i])
+        if loader.is_weighted:
+            loader.of_row.weight[i] = by_row.weight[row]
+        if loader.has_target:
+            memcpy(loader.of_row.target + i * m, by_row.target + row * m, m * sizeof(int64_t))
+        else:
+            memcpy(loader.of_row.label + i * m, by_row.label + row * m, m * sizeof(uint16_t))
 
 
 cdef bint reserve_entries(ColumnLoader* loader, int64_t count) noexcept nogil:

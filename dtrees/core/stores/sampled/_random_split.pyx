@@ -31,18 +31,18 @@ from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, RowCodes, code_t, last_ordered
 )
 from dtrees.core.data._structs cimport ALL_ORDERED, AT_MOST, IN_SUBSET, Split
-from dtrees.core.histogram._layout cimport PACKED, decode
+from dtrees.core.histogram._layout cimport OUTPUTS, PACKED, decode
 from dtrees.core.search._bins cimport keep_best
 from dtrees.core.search._categories cimport add_to_subset, begin_bins, clear_subset
 from dtrees.core.search._criterion cimport NONE
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport (
-    Bins, Search, add_bin, add_to_class, beats, begin_column, begin_pass, by_class, consider,
-    key_of_split, take_split
+    Bins, Search, add_bin, add_row, add_to_class, beats, begin_column, begin_pass, by_class,
+    consider, key_of_split, take_split
 )
 from dtrees.core.stores.sampled._column_loader cimport (
-    ColumnLoader, RowPartition, label_of, pack_rows, target_at, weight_at
+    ColumnLoader, RowPartition, label_of, pack_rows, row_of, target_at, weight_at
 )
 from dtrees.core.stores.sampled._sampled_columns cimport bins_of_drawn
 
@@ -234,8 +234,12 @@ cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* c
 cdef inline void add_item(const ColumnLoader* loader, Search* q, int64_t i) noexcept nogil:
     """Move an item to the side, for statistics that are not packed."""
     cdef const RowPartition* partition = &loader.partition
+    if q.kind == OUTPUTS:
+        add_row(q, row_of(partition.item[i]))
+        return
     q.n += 1
     if by_class(q):
+        q.w += weight_at(partition, i)
         add_to_class(q, <int>label_of(partition.item[i]), weight_at(partition, i))
     else:
         q.w += weight_at(partition, i)

@@ -42,8 +42,8 @@ from dtrees.core.data._structs cimport (
     ALL_ORDERED, BY_FUNCTION, NO_RANK, PresortedFeature, RowStatistics
 )
 from dtrees.core.histogram._layout cimport (
-    CLASSES_PAIRED, PACKED, PAIRED, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add,
-    has_classes, words_of
+    CLASSES_PAIRED, OUTPUTS, PACKED, PAIRED, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add,
+    add_row, has_classes, words_of
 )
 from dtrees.core.search._bins cimport bins_of_entries, read_bin, reserve_bins, search_bins
 from dtrees.core.search._criterion cimport Criterion
@@ -66,7 +66,9 @@ cdef inline Layout layout_of(const ColumnLoader* loader, const Search* q) noexce
     """Of the cells of a node: as small as its sums allow."""
     cdef Layout layout
     layout.n_classes = q.criterion.n_classes
-    if loader.is_packed:
+    if q.kind == OUTPUTS:
+        layout.kind = OUTPUTS
+    elif loader.is_packed:
         layout.kind = PACKED
     elif by_class(q):
         layout.kind = CLASSES_PAIRED if loader.is_paired else WEIGHTED_CLASSES
@@ -123,8 +125,9 @@ cdef struct ColumnCells:
     const int64_t* value
     const uint64_t* packed
     const uint16_t* label   # NULL: labels are those of the items
-    const int64_t* weight   # by row, as the last; NULL: as in the bag
+    const int64_t* weight   # by row, as the next; NULL: as in the bag
     const int64_t* target
+    const RowStatistics* outputs    # by row
 
 
 cdef inline ColumnCells cells_of(const ColumnLoader* loader, const Search* q,
@@ -140,6 +143,7 @@ cdef inline ColumnCells cells_of(const ColumnLoader* loader, const Search* q,
     c.label = loader.label if q.criterion == &loader.local else NULL
     c.weight = loader.partition.weight
     c.target = loader.partition.target
+    c.outputs = &loader.partition.outputs
     return c
 
 
@@ -155,6 +159,9 @@ cdef inline void add_item(const ColumnCells* c, CellKind kind, bint plain, uint3
     cdef int64_t w
     if kind == PACKED:
         add(cell, PACKED, 0, <int64_t>c.packed[i])
+        return
+    if kind == OUTPUTS:
+        add_row(cell, OUTPUTS, c.outputs, <uint32_t>x)
         return
     w = times_of(x) if plain or c.weight == NULL else c.weight[<uint32_t>x]
     if has_classes(kind):
@@ -190,6 +197,8 @@ cdef inline void count_codes(const ColumnLoader* loader, const Search* q, const 
     cdef bint plain = c.weight == NULL and c.target == NULL
     if c.kind == PACKED:
         count_as(&c, codes, n, hit, PACKED, True)
+    elif c.kind == OUTPUTS:
+        count_as(&c, codes, n, hit, OUTPUTS, False)
     elif c.kind == CLASSES_PAIRED and plain:
         count_as(&c, codes, n, hit, CLASSES_PAIRED, True)
     elif c.kind == CLASSES_PAIRED:
@@ -225,6 +234,8 @@ cdef inline int64_t take_cell(ColumnLoader* loader, Search* q, const Layout* lay
     else:
         if layout.kind == CLASSES_PAIRED:
             found = read_bin(q, cell, CLASSES_PAIRED, <uint32_t>code, g)
+        elif layout.kind == OUTPUTS:
+            found = read_bin(q, cell, OUTPUTS, <uint32_t>code, g)
         else:
             found = read_bin(q, cell, WEIGHTED_CLASSES, <uint32_t>code, g)
         for k in range(layout.n_words):
@@ -548,7 +559,7 @@ cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, co
     """Read and search one column; False when it is constant in the node."""
     cdef const Criterion* criterion
     cdef bint varies
-    if (by_class(q) and last_ordered(column) == ALL_ORDERED
+    if (by_class(q) and q.kind != OUTPUTS and last_ordered(column) == ALL_ORDERED
             and q.criterion.impurity != BY_FUNCTION and PATH_IS_ON("local_classes")):
         criterion = q.criterion
         see_local(loader, q)

@@ -230,7 +230,7 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
               lesser.class_totals)
     subtract_child(node, lesser, params.layout.n_classes, other)
     note_positions(loader, node)
-    if partition.value != NULL:
+    if partition.value != NULL or partition.outputs.value != NULL:
         range_of_items(partition, other.start, other.totals.n, &other.totals)
     describe(left, params)
     describe(right, params)

@@ -1,0 +1,241 @@
+"""Targets of several outputs: a number, or a class, of each for every row.
+
+What a row weighs is one number, whatever its outputs are, so class weights are multiplied into it,
+as scikit-learn does. Each output of numbers has its own unit, as if it were fitted alone
+(`dtrees.coding.target`)::
+
+    y[:, 0]  prices, 1e6    ──▶ units of 2**-22 ─┐
+    y[:, 1]  shares, 1e-3   ──▶ units of 2**-52  ├──▶ y (n_rows, n_outputs), one weight per row
+    y[:, 2]  ...            ──▶ ...             ─┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from dtrees.coding.labels import is_missing
+from dtrees.coding.target import (
+    MOST_CLASSES,
+    GivenRows,
+    Target,
+    TargetUnits,
+    class_weights,
+    exact_bincount,
+    exponent_of_weights,
+    weights_differ,
+    weights_in_units,
+)
+
+MOST_OUTPUTS = 4_096  # of numbers: sums of so many moments do not overflow
+
+
+def columns_of_outputs(y: Any) -> list[Any] | None:
+    """The columns of a target of several outputs; None: it is no table of several columns."""
+    if isinstance(y, list | tuple):
+        shape = (len(y), *np.shape(y[0])) if len(y) > 0 else ()
+    else:
+        shape = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] < 2:
+        return None
+    if scipy.sparse.issparse(y):
+        y = y.toarray()
+    if hasattr(y, "iloc"):
+        return [y.iloc[:, output].to_numpy() for output in range(shape[1])]
+    if hasattr(y, "get_columns"):
+        return [column.to_numpy() for column in y.get_columns()]
+    return list(np.ascontiguousarray(np.asarray(y).T))
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs(Target):
+    """y of several outputs and the weights; y and wy are (n_rows, n_outputs).
+
+    Attributes
+    ----------
+    of_outputs : tuple of Target
+        The target of each output alone, of no rows: its classes, or its units.
+    """
+
+    of_outputs: tuple[Target, ...] = ()
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.of_outputs)
+
+    @property
+    def n_statistics(self) -> int:
+        """Length of a node's statistics: all classes, or the weight and a sum of each output."""
+        return self.n_classes if self.kind == "classification" else 1 + self.n_outputs
+
+    @property
+    def fields(self) -> np.ndarray:
+        """Of each row and output, the number of its class among those of all outputs; uint16."""
+        n_classes = [own.n_classes for own in self.of_outputs]
+        return (self.y + (np.cumsum(n_classes) - n_classes)).astype(np.uint16)
+
+    @property
+    def value_units(self) -> np.ndarray:
+        """One unit of y of each output in user units, float64 (n_outputs,)."""
+        return np.array([own.value_unit for own in self.of_outputs])
+
+    @property
+    def wy_units(self) -> np.ndarray:
+        """One unit of the summed weighted target of each output, float64 (n_outputs,)."""
+        return np.array([own.wy_unit for own in self.of_outputs])
+
+    @property
+    def finer(self) -> np.ndarray:
+        """Bits by which the unit of each output is finer than the coarsest, int64 (n_outputs,)."""
+        exponents = np.array([own.y_exponent for own in self.of_outputs], dtype=np.int64)
+        return exponents - exponents.min()
+
+    def order_of_outputs(self) -> np.ndarray:
+        """Outputs in an order that depends on their numbers alone, int64 (n_outputs,).
+
+        Rows count by their weights: a row of weight 2 is as good as two. Outputs that this does not
+        tell apart are the same, or there is a collision of 128 bits.
+        """
+        wy = self.wy
+        if wy is None:
+            wy = self.y if self.w is None else self.w[:, None].astype(np.int64) * self.y
+        sums = wy.view(np.uint64).sum(axis=0)
+        mixed = self.y.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+        second = (wy.view(np.uint64) * mixed).sum(axis=0)
+        keys = [
+            (own.y_exponent, own.offset, int(one), int(other))
+            for own, one, other in zip(self.of_outputs, sums, second, strict=True)
+        ]
+        return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+    def digest(self, first_row: int = 0) -> int:
+        """ValueError: checkpoints, which ask for it, do not take several targets."""
+        raise ValueError(
+            "A checkpoint does not support several targets yet. Fit without one, or a model per "
+            "column of y."
+        )
+
+    def facts_of_trees(self) -> dict[str, Any]:
+        """What trees have to know of the outputs, as attributes of `core.model.tree.Tree`."""
+        if self.kind == "classification":
+            return {"n_classes": tuple(own.n_classes for own in self.of_outputs)}
+        return {
+            "unit": tuple(self.wy_units.tolist()),
+            "offset": tuple(own.offset for own in self.of_outputs),
+        }
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[Any],
+        sample_weight: Any,
+        of_classes: bool,
+        class_weight: Any = None,
+        spare_bits: int = 0,
+        drawn: bool = False,
+    ) -> Outputs:
+        """Several targets; arguments as for `Target.classification` and `Target.regression`.
+
+        ValueError: an output cannot be fitted alone, class weights are not of these outputs, or
+        there are too many classes or outputs.
+        """
+        rows = list(_rows_of(columns, sample_weight, of_classes))
+        if class_weight is not None:
+            weight = _weight_of_classes(rows, class_weight)
+            rows = [replace(each, weight=weight) for each in rows]
+        # squares of weights are added up, over outputs
+        how = spare_bits + (len(rows).bit_length() if of_classes else 0), drawn
+        targets = [
+            TargetUnits.of_classes(each.ask, None, *how).target(each)
+            if of_classes
+            else TargetUnits.of_numbers(each.ask, True, *how).target(each)
+            for each in rows
+        ]
+        if not of_classes:
+            targets = _units_of_constants(targets)
+        first, n_classes = targets[0], sum(target.n_classes for target in targets)
+        if n_classes > MOST_CLASSES or len(targets) > MOST_OUTPUTS:
+            raise ValueError(
+                f"y has {len(targets)} outputs of {n_classes} classes; a tree counts at most "
+                f"{MOST_OUTPUTS} outputs and {MOST_CLASSES} classes. Fit some outputs at a time."
+            )
+        y = np.stack([target.y for target in targets]).T
+        wy = None if first.wy is None else y
+        if first.wy is not None and first.wy is not first.y:
+            wy = np.stack([target.wy for target in targets if target.wy is not None]).T
+        coarsest = min(each.y_exponent for each in targets)
+        return cls(
+            first.kind,
+            y,
+            n_classes=n_classes,
+            y_exponent=coarsest,
+            w=first.w,
+            w_exponent=first.w_exponent,
+            wy=wy,
+            wy_exponent=coarsest + first.wy_exponent - first.y_exponent,
+            means=first.means,
+            of_outputs=tuple(
+                replace(each, y=each.y[:0], w=None, wy=None, means=None) for each in targets
+            ),
+        )
+
+
+def _rows_of(columns: Sequence[Any], sample_weight: Any, of_classes: bool) -> Iterator[GivenRows]:
+    """The rows of each output; ValueError: one has no value, which the error names."""
+    for output, column in enumerate(columns):
+        if np.asarray(column).dtype.kind == "O":
+            missing = [row for row, value in enumerate(column) if is_missing(value)]
+            if missing:
+                raise ValueError(
+                    f"Input y contains NaN: output {output} of row {missing[0]} is missing. Drop "
+                    "these rows first, or fit a model per output."
+                )
+        yield GivenRows.of(column, sample_weight, of_classes)
+
+
+def _units_of_constants(targets: list[Target]) -> list[Target]:
+    """Let an output of one number, whose unit is any, have the finest one of the others."""
+    varies = [bool(target.y.any()) for target in targets]
+    finest = max((t.y_exponent for t, own in zip(targets, varies, strict=True) if own), default=0)
+    return [
+        target
+        if own
+        else replace(
+            target,
+            y_exponent=finest,
+            wy_exponent=finest + target.wy_exponent - target.y_exponent,
+        )
+        for target, own in zip(targets, varies, strict=True)
+    ]
+
+
+def _weight_of_classes(rows: Sequence[GivenRows], class_weight: Any) -> np.ndarray:
+    """Weights of rows times those of their classes, of all outputs; float64 (n_rows,)."""
+    if isinstance(class_weight, Mapping):
+        raise ValueError(
+            "For multi-output, class_weight should be a list of dicts, or the string 'balanced'."
+        )
+    of_outputs = [class_weight] * len(rows) if isinstance(class_weight, str) else class_weight
+    if len(of_outputs) != len(rows):
+        raise ValueError(
+            "For multi-output, number of elements in class_weight should match number of outputs: "
+            f"there are {len(of_outputs)} and {len(rows)}."
+        )
+    first = rows[0]
+    w = None
+    if weights_differ(first.ask):
+        assert first.weight is not None
+        w = weights_in_units(first.weight, exponent_of_weights(first.ask))
+    found = np.ones(len(first.y)) if first.weight is None else first.weight
+    for each, own in zip(rows, of_outputs, strict=True):
+        if own is not None:
+            assert each.classes is not None
+            totals = exact_bincount(each.y, w, len(each.classes)).tolist()
+            found = found * class_weights(own, each.classes, totals)[each.y]
+    return found

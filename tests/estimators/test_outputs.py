@@ -1,0 +1,331 @@
+"""Several targets: what estimators learn, answer and refuse."""
+
+from __future__ import annotations
+
+import pickle
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn import ensemble, tree
+from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.model_selection import cross_val_score
+
+import dtrees
+from dtrees import (
+    AdaBoostClassifier,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from dtrees.model_selection import cross_validate
+
+CLASSIFIERS = (DecisionTreeClassifier, RandomForestClassifier, ExtraTreesClassifier)
+REGRESSORS = (DecisionTreeRegressor, RandomForestRegressor, ExtraTreesRegressor)
+FOREST = {"n_estimators": 5, "random_state": 0}
+
+
+def made(kind, **parameters):
+    own = {} if "Tree" in kind.__name__ and "Decision" in kind.__name__ else FOREST
+    return kind(**own, **parameters)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """X of distinct numbers, and columns of classes and of numbers."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(160, 4)).astype(np.float32)
+    noise = rng.normal(size=(160, 3))
+    numbers = np.c_[X[:, 0] + X[:, 1] ** 2, 1e4 * np.sin(2 * X[:, 2]), 1e-3 * X[:, 3]]
+    numbers += 0.2 * noise * numbers.std(axis=0)
+    classes = np.c_[numbers[:, 0] > 0.5, np.digitize(numbers[:, 1], [-5e3, 0, 5e3])].astype(int)
+    return X, classes, numbers
+
+
+LIMITS = [{"max_depth": 3}, {"min_samples_leaf": 12}, {"max_leaf_nodes": 6}, {"ccp_alpha": 0.02}]
+
+
+def assert_same_tree(ours, theirs, is_best_first=False):
+    assert ours.node_count == theirs.node_count
+    np.testing.assert_array_equal(ours.n_classes, theirs.n_classes)
+    assert (ours.n_outputs, ours.max_n_classes) == (theirs.n_outputs, theirs.max_n_classes)
+    if is_best_first:  # their nodes are numbered in the order of the gains
+        return
+    np.testing.assert_array_equal(ours.feature, theirs.feature)
+    np.testing.assert_allclose(ours.threshold, theirs.threshold, rtol=1e-6)
+    np.testing.assert_allclose(ours.impurity, theirs.impurity, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(ours.value, theirs.value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_trees_of_classes_are_those_of_scikit_learn(table, criterion, limits):
+    X, y, _ = table
+    weight = np.random.default_rng(0).integers(1, 5, len(y))
+    how = {"criterion": criterion, **limits}
+    is_best_first = "max_leaf_nodes" in limits
+    ours = DecisionTreeClassifier(**how).fit(X, y, weight)
+    theirs = tree.DecisionTreeClassifier(random_state=0, **how).fit(X, y, weight)
+    assert_same_tree(ours.tree_, theirs.tree_, is_best_first)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    for mine, other in zip(ours.predict_proba(X), theirs.predict_proba(X), strict=True):
+        np.testing.assert_allclose(mine, other)
+    for mine, other in zip(ours.predict_log_proba(X), ours.predict_proba(X), strict=True):
+        np.testing.assert_allclose(np.exp(mine), other)
+    np.testing.assert_allclose(ours.feature_importances_, theirs.feature_importances_)
+    if not is_best_first:
+        np.testing.assert_array_equal(ours.apply(X), theirs.apply(X))
+        assert (ours.decision_path(X) != theirs.decision_path(X)).nnz == 0
+    assert ours.n_outputs_ == theirs.n_outputs_ == 2
+    assert ours.n_classes_ == list(theirs.n_classes_)
+    for mine, other in zip(ours.classes_, theirs.classes_, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+def test_trees_of_numbers_are_those_of_scikit_learn(table, limits):
+    X, _, y = table
+    y = y / y.std(axis=0)
+    weight = np.random.default_rng(0).integers(1, 5, len(y))
+    ours = DecisionTreeRegressor(**limits).fit(X, y, weight)
+    theirs = tree.DecisionTreeRegressor(random_state=0, **limits).fit(X, y, weight)
+    assert_same_tree(ours.tree_, theirs.tree_, "max_leaf_nodes" in limits)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y))
+    np.testing.assert_allclose(ours.tree_.predict(X)[:, :, 0], ours.predict(X))
+
+
+@pytest.mark.parametrize(
+    "class_weight", ["balanced", [{0: 1, 1: 3}, {0: 2, 1: 1, 2: 1, 3: 5}], [None, "balanced"]]
+)
+def test_class_weights_are_those_of_scikit_learn(table, class_weight):
+    X, y, _ = table
+    how = {"class_weight": class_weight, "max_depth": 3}
+    ours = DecisionTreeClassifier(**how).fit(X, y)
+    if None in list(class_weight):
+        how["class_weight"] = [{0: 1, 1: 1}, {
+            k: len(y) / (4 * n) for k, n in enumerate(np.bincount(y[:, 1]))
+        }]  # fmt: skip
+    theirs = tree.DecisionTreeClassifier(random_state=0, **how).fit(X, y)
+    assert_same_tree(ours.tree_, theirs.tree_)
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [({0: 1}, "list of dicts"), ([{0: 1}], "should match number of outputs: there are 1 and 2")],
+)
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_class_weights_that_are_none(table, kind, class_weight, message):
+    X, y, _ = table
+    with pytest.raises(ValueError, match=message):
+        made(kind, class_weight=class_weight).fit(X, y)
+
+
+def test_a_list_of_class_weights_is_of_several_targets(table):
+    X, y, _ = table
+    with pytest.raises(ValueError, match="class_weight"):
+        DecisionTreeClassifier(class_weight=[{0: 1, 1: 2}]).fit(X, y[:, 0])
+
+
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_forest_is_the_mean_of_its_trees(table, kind, n_jobs):
+    X, classes, numbers = table
+    y = classes if kind in CLASSIFIERS else numbers
+    model = made(kind, n_jobs=n_jobs).fit(X, y)
+    assert model.predict(X).shape == y.shape
+    trees = getattr(model, "estimators_", [model])
+    assert all(each.n_outputs_ == y.shape[1] for each in trees)
+    if kind in REGRESSORS:
+        mean = np.mean([each.predict(X) for each in trees], axis=0)
+        np.testing.assert_allclose(model.predict(X), mean, rtol=1e-12)
+        assert model.score(X, y) > 0.6
+        return
+    mean = [
+        np.mean(some, axis=0) for some in zip(*(t.predict_proba(X) for t in trees), strict=True)
+    ]
+    for mine, other in zip(model.predict_proba(X), mean, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12)
+    assert (model.predict(X) == y).mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_storage_and_threads_do_not_matter(table, kind):
+    X, classes, numbers = table
+    y = classes if kind in CLASSIFIERS else numbers
+    X = X * (np.abs(X) > 0.5)
+    X[::7, 1] = np.nan
+    frame = pd.DataFrame(X, columns=list("pqrs")).astype({"p": "float64"})
+    frame["letters"] = pd.Categorical(np.array(list("abcde"))[np.arange(len(X)) % 5])
+    limits = {"max_bins": 20, "random_state": 1}
+    if kind not in (DecisionTreeClassifier, DecisionTreeRegressor):
+        limits["n_estimators"] = 4
+    one = kind(n_jobs=1, **limits).fit(X, y)
+    for other in (kind(n_jobs=3, **limits).fit(X, y), kind(**limits).fit(sp.csr_array(X), y)):
+        np.testing.assert_array_equal(other.predict(X), one.predict(X), strict=True)
+        np.testing.assert_array_equal(other.feature_importances_, one.feature_importances_)
+    frames = [kind(n_jobs=n, **limits).fit(frame, y).predict(frame) for n in (1, 3)]
+    np.testing.assert_array_equal(*frames)
+
+
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_weights_are_repeats(table, kind):
+    X, classes, numbers = table
+    y = classes if kind in CLASSIFIERS else numbers
+    weight = np.random.default_rng(1).integers(1, 4, len(y))
+    how = {} if kind in (DecisionTreeClassifier, DecisionTreeRegressor) else {"bootstrap": False}
+    once = made(kind, **how).fit(X, y, weight)
+    rows = np.repeat(np.arange(len(y)), weight)
+    again = made(kind, **how).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(once.predict(X), again.predict(X))
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_labels_of_several_types(table, kind):
+    X, y, _ = table
+    words = np.array(["no", "yes"])[y[:, 0]]
+    both = pd.DataFrame({"word": words, "number": y[:, 1]})
+    model = made(kind).fit(X, both)
+    assert [each.dtype.kind for each in model.classes_] == ["O", "i"]
+    predicted = model.predict(X)
+    assert predicted.dtype == object
+    np.testing.assert_array_equal(
+        predicted[:, 1].astype(int), made(kind).fit(X, y).predict(X)[:, 1]
+    )
+    one_type = np.c_[words, np.array(["a", "b", "c", "d"])[y[:, 1]]]
+    assert made(kind).fit(X, one_type).predict(X).dtype.kind == "U"
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_indicators_of_labels(kind):
+    X, y = make_multilabel_classification(120, random_state=0)
+    model = made(kind).fit(X, y)
+    predicted = model.predict(X)
+    assert predicted.dtype == y.dtype
+    assert model.score(X, y) == (predicted == y).all(axis=1).mean() > 0.5
+    sparse = made(kind).fit(X, sp.csr_matrix(y))
+    np.testing.assert_array_equal(sparse.predict(X), predicted)
+
+
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_a_missing_target_is_an_error_that_names_the_row(table, kind):
+    X, classes, numbers = table
+    y = (classes if kind in CLASSIFIERS else numbers).astype(float)
+    y[17, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Input y contains NaN.*row 17"):
+        made(kind).fit(X, y)
+    if kind in CLASSIFIERS:
+        labels = classes.astype(str).astype(object)
+        labels[17, 1] = None
+        with pytest.raises(ValueError, match=r"Input y contains NaN: output 1 of row 17"):
+            made(kind).fit(X, labels)
+
+
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_lengths_that_differ(table, kind):
+    X, classes, _ = table
+    with pytest.raises(ValueError, match="X has 160 rows, y has 159"):
+        made(kind).fit(X, classes[1:])
+
+
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_copies_answer_alike(table, kind):
+    X, classes, numbers = table
+    y = classes if kind in CLASSIFIERS else numbers
+    model = made(kind).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X), strict=True)
+    np.testing.assert_array_equal(clone(model).fit(X, y).predict(X), model.predict(X))
+    lazy = model.predict(da.from_array(X, chunks=(50, -1)))
+    np.testing.assert_array_equal(lazy.compute(), model.predict(X), strict=True)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesRegressor])
+def test_a_warm_start_goes_on(table, kind):
+    X, classes, numbers = table
+    y = classes if kind in CLASSIFIERS else numbers
+    whole = kind(6, random_state=0).fit(X, y)
+    grown = kind(3, random_state=0, warm_start=True).fit(X, y).set_params(n_estimators=6).fit(X, y)
+    np.testing.assert_array_equal(grown.predict(X), whole.predict(X))
+    with pytest.raises(ValueError, match=r"targets and has|other classes"):
+        grown.set_params(n_estimators=7).fit(X, np.c_[y, y[:, 0]])
+
+
+def test_scales_of_outputs_do_not_matter():
+    # each has its own unit: the small one is told to its last digits
+    rng = np.random.default_rng(0)
+    X, small = rng.normal(size=(200, 3)), rng.normal(size=200)
+    y = np.c_[1e9 * rng.normal(size=200), 1e-9 * small, np.full(200, 7.0)]
+    model = DecisionTreeRegressor().fit(X, y)
+    np.testing.assert_allclose(model.predict(X), y, rtol=1e-12)
+
+
+REFUSED = {
+    "poisson": (DecisionTreeRegressor(criterion="poisson"), "criterion='poisson'"),
+    "function": (DecisionTreeClassifier(criterion="chi_square"), "criterion='chi_square'"),
+    "monotonic": (DecisionTreeRegressor(monotonic_cst=[1, 0, 0, 0]), "monotonic_cst"),
+    "oob": (RandomForestRegressor(oob_score=True), "oob_score"),
+    "oob_tol": (RandomForestRegressor(oob_tol=0.1), "oob_tol"),
+    "rows": (RandomForestRegressor(keep_rows=True), "keep_rows"),
+    "rows of a tree": (DecisionTreeRegressor(keep_rows=True), "keep_rows"),
+    "regime": (RandomForestRegressor(regime="partitioned"), "partitioned regime"),
+    "boosting": (GradientBoostingRegressor(), "GradientBoostingRegressor"),
+    "adaboost": (AdaBoostClassifier(), "AdaBoostClassifier"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_take_them_says_what_to_do(table, name):
+    X, classes, numbers = table
+    model, what = REFUSED[name]
+    y = classes if hasattr(model, "predict_proba") else np.abs(numbers)
+    with pytest.raises(ValueError, match=f"{what}.* does not support several targets") as error:
+        model.fit(X, y)
+    assert "a model per column of y" in str(error.value)
+
+
+def test_checkpoints_and_collections_refuse_them(table, tmp_path):
+    X, classes, numbers = table
+    for model in (DecisionTreeRegressor(), RandomForestRegressor(2)):
+        with pytest.raises(ValueError, match="checkpoint does not support several targets"):
+            model.fit(X, numbers, checkpoint=tmp_path)
+        with pytest.raises(ValueError, match="several targets"):
+            model.fit(da.from_array(X, chunks=(50, -1)), numbers)
+    model = DecisionTreeClassifier().fit(X, classes)
+    with pytest.raises(ValueError, match="is a list of arrays"):
+        model.predict_proba(da.from_array(X, chunks=(50, -1)))
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, RandomForestRegressor])
+def test_what_reads_a_model_refuses_them(table, kind, tmp_path):
+    X, classes, numbers = table
+    model = made(kind).fit(X, classes if kind in CLASSIFIERS else numbers)
+    with pytest.raises(ValueError, match="several targets"):
+        dtrees.save(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="several targets"):
+        model.predict_contributions(X)
+    one = model if kind is DecisionTreeClassifier else model.estimators_[0]
+    with pytest.raises(ValueError, match="several targets"):
+        dtrees.export_text(one)
+
+
+def test_folds_are_fitted_one_by_one(table):
+    X, _, numbers = table
+    model = RandomForestRegressor(3, random_state=0)
+    found = cross_validate(model, X, numbers, cv=3)["test_score"]
+    np.testing.assert_array_equal(found, cross_val_score(model, X, numbers, cv=3))
+
+
+def test_scikit_learn_takes_them(table):
+    X, classes, _ = table
+    ours = RandomForestClassifier(20, random_state=0).fit(X, classes)
+    theirs = ensemble.RandomForestClassifier(20, random_state=0).fit(X, classes)
+    assert ours.__sklearn_tags__().target_tags.multi_output
+    assert [p.shape for p in ours.predict_proba(X)] == [p.shape for p in theirs.predict_proba(X)]
