@@ -244,7 +244,7 @@ class TestFolds:
     def test_are_those_of_rows_in_memory(self, name, cut, two, monkeypatch):
         cv, groups = SPLITTERS[name], GROUPS if "group" in name else None
         for kind, y in ((RandomForestClassifier, "words"), (RandomForestRegressor, "numbers")):
-            if "strat" in name or name == "shuffled":
+            if "stratified" in name or name == "shuffled":
                 kind, y = RandomForestClassifier, "objects"
             estimator = kind(1, regime="partitioned")
             local = splits_of(estimator, cv, X, TARGETS[y], groups=groups)
