@@ -170,6 +170,10 @@ class BaseModel(BaseEstimator):
     def _set_all(self, given: Mapping[str, Any]) -> None:
         """Set an attribute for each parameter of a constructor, of which `given` are `locals()`."""
         self.__dict__.update((each, given[each]) for each in given if each in self._constraints)
+        self._rename_criterion(given)
+
+    def _rename_criterion(self, given: Mapping[str, Any]) -> None:
+        """Set the criterion that we have in place of scikit-learn's other name, with a warning."""
         criterion = given.get("criterion")  # which may be an array, if the user errs
         is_other = isinstance(criterion, str) and criterion == "friedman_mse"
         if is_other and "squared_error" in self._criteria:
@@ -198,6 +202,7 @@ class BaseModel(BaseEstimator):
         """
         refuse_setting(type(self), params)
         super().set_params(**params)
+        self._rename_criterion(params)
         return self
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:

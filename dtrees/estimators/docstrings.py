@@ -282,7 +282,8 @@ estimator_ : {tree}
     One of them before it is grown.
 estimators_samples_ : list of int64 arrays
     Rows in the bag of each tree, made at each look. A model does not keep what weights and
-    `bootstrap_groups` say of bags; then there is no such attribute, nor is one without bags.
+    `bootstrap_groups` say of bags; then there is no such attribute, nor is one without bags, or
+    of the model of a fold.
 """,
     "classes": """\
 classes_ : array of shape (n_classes_,)

@@ -396,20 +396,24 @@ class BaseForest(base.Ensemble):
         """Rows in the bag of each tree, int64, ascending; a row stands there as often as it counts.
 
         Made anew at each look. AttributeError: the trees have no bags, or what weights and groups
-        of the rows say, which a model does not keep.
+        of the rows say, which a model does not keep. So has the model of a fold.
         """
         check_is_fitted(self)
         if self.__dict__.get("_fit_bags") is None:
             raise AttributeError("There is no estimators_samples_: each tree saw all rows.")
         try:
             bags = Bags.of_digest(self._fit_bags)
+            found = [bags.multiplicity(number) for number in range(len(self.forest_))]
+            for times, tree in zip(found, self.forest_.trees, strict=True):
+                if np.count_nonzero(times) != tree.n_node_samples[0]:
+                    raise ValueError("Some rows weigh nothing, and do not count.")
         except ValueError:
             raise AttributeError(
                 "There is no estimators_samples_: rows were drawn by their weights or in groups, "
-                "which a model does not keep."
+                "or some weigh nothing, as those out of a fold, which a model does not keep."
             ) from None
         rows = np.arange(bags.n_rows)
-        return [np.repeat(rows, bags.multiplicity(tree)) for tree in range(len(self.forest_))]
+        return [np.repeat(rows, times) for times in found]
 
     @classmethod
     def _check_parts(cls, parts: Parts) -> None:

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
+from sklearn.model_selection import GridSearchCV as TheirSearch
 
 from dtrees import (
     AdaBoostRegressor,
@@ -10,7 +12,9 @@ from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesRegressor,
+    GridSearchCV,
     RandomForestRegressor,
+    cross_validate,
     load,
     save,
 )
@@ -30,6 +34,18 @@ def test_friedman_mse_is_the_squared_error(kind):
     assert model.get_params()["criterion"] == "squared_error"
     same = kind(max_depth=3, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(model.fit(X, Y).predict(X), same.predict(X))
+
+
+@pytest.mark.parametrize("search", [GridSearchCV, TheirSearch])
+def test_friedman_mse_in_a_grid(search):
+    grid = {"criterion": ["squared_error", "friedman_mse"]}
+    with pytest.warns(FutureWarning, match="friedman_mse") as told:
+        tree = DecisionTreeRegressor(max_depth=2).set_params(criterion="friedman_mse")
+    assert told[0].filename == __file__
+    assert tree.criterion == clone(tree).criterion == "squared_error"
+    with pytest.warns(FutureWarning, match="friedman_mse"):
+        found = search(tree, grid, cv=3, error_score="raise").fit(X, Y)
+    np.testing.assert_equal(*found.cv_results_["mean_test_score"])
 
 
 @pytest.mark.parametrize(
@@ -64,12 +80,24 @@ def test_a_share_is_its_number_of_rows():
     [
         ({"bootstrap": False}, {}),
         ({}, {"sample_weight": 1 + Y}),
+        ({}, {"sample_weight": np.arange(len(Y)) % 3 > 0}),
+        ({"bootstrap": False, "max_samples": 0.5}, {"sample_weight": np.arange(len(Y)) % 3 > 0}),
         ({}, {"bootstrap_groups": np.arange(len(Y)) // 3}),
     ],
 )
 def test_bags_that_a_model_does_not_keep(own, given):
     forest = RandomForestRegressor(2, **own).fit(X, Y, **given)
     assert not hasattr(forest, "estimators_samples_")
+
+
+def test_bags_of_folds_and_of_all_rows():
+    forest = RandomForestRegressor(2, random_state=0)
+    found = cross_validate(forest, X, Y, cv=3, return_estimator=True)
+    for model in found["estimator"]:
+        with pytest.raises(AttributeError, match="out of a fold"):
+            model.estimators_samples_  # noqa: B018
+    own = found.final_estimator.estimators_samples_
+    np.testing.assert_equal(own, forest.fit(X, Y).estimators_samples_)
 
 
 @pytest.mark.parametrize("kind", [AdaBoostRegressor, BaggingRegressor, RandomForestRegressor])
