@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, get_index_dtype
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.tables import row_values
@@ -77,8 +77,9 @@ def outlier_scores(model: Any, X: Any, y: Any = None) -> np.ndarray:
     """Score rows by how few others of their class are near them: Breiman's outlier measure.
 
     The score of a row is one divided by the sum of its squared proximities to the rows of its
-    class. Within the class, the median is taken off, and the rest is divided by the median absolute
-    deviation, as in R's ``randomForest::outlier``. Scores above 10 are worth a look.
+    class. Within the class, the median is taken off, and the rest is divided by 1.4826 times the
+    median absolute deviation, as in R's ``randomForest::outlier``. Scores above 10 are worth a
+    look.
 
     Parameters
     ----------
@@ -143,7 +144,10 @@ def outlier_scores(model: Any, X: Any, y: Any = None) -> np.ndarray:
 
 
 def _leaves(model: Any, X: Any) -> tuple[csr_array, int]:
-    """A one for each leaf of each row, int64 (n_rows, n_nodes), and the number of trees."""
+    """A one for each leaf of each row, int64 (n_rows, n_nodes), and the number of trees.
+
+    Indices are int32 where they can be, and so are those of products.
+    """
     check_is_fitted(model)
     (leaves,) = computed(model.apply(X))
     leaves = np.asarray(leaves)
@@ -153,4 +157,6 @@ def _leaves(model: Any, X: Any) -> tuple[csr_array, int]:
     columns = (leaves + (n_nodes.cumsum() - n_nodes)).ravel()
     ends = np.arange(0, leaves.size + 1, leaves.shape[1])
     shape = len(leaves), int(n_nodes.sum())
-    return csr_array((np.ones(leaves.size, dtype=np.int64), columns, ends), shape=shape), len(trees)
+    index = get_index_dtype(maxval=max(leaves.size, *shape))
+    ones = np.ones(leaves.size, dtype=np.int64)
+    return csr_array((ones, columns.astype(index), ends.astype(index)), shape=shape), len(trees)

@@ -39,6 +39,7 @@ def test_the_oracle(name):
     np.testing.assert_array_equal(found.toarray(), counted(model, X, X))
     assert found.has_canonical_format
     assert (found.data > 0).all()
+    assert found.data.itemsize + found.indices.itemsize == 12  # bytes, as the docstring says
     np.testing.assert_array_equal(proximities(model, NEW, X).toarray(), counted(model, NEW, X))
 
 
