@@ -33,6 +33,7 @@ from dtrees.estimators.adaboost import BaseAdaBoost
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.eval_sets import Whole
+from dtrees.estimators.isolation import IsolationForest
 from dtrees.estimators.resume import SavedGrowths
 from dtrees.estimators.training_sets import TrainingTable
 from dtrees.estimators.trees import BaseDecisionTree
@@ -94,6 +95,8 @@ def unsupported_reason(
     """
     if isinstance(estimator, BaseAdaBoost):
         return f"each {type(estimator).__name__} has weights of rows of its own"
+    if isinstance(estimator, IsolationForest):
+        return f"each {type(estimator).__name__} draws a few rows of its own side"
     if not is_any_of_dtrees(estimator):
         return f"{type(estimator).__name__} is not an estimator of dtrees"
     if y is None:
@@ -158,9 +161,9 @@ def check_rows_can_be_taken(who: str, X: Any, reason: str) -> None:
         return
     raise TypeError(
         f"{who} of a Dask collection: {reason}, so each model is fitted on rows taken by their "
-        f"numbers, and this {type(X).__name__} {lacks}. Give the last step of a "
-        "pipeline, and X as the steps before it leave it; or, where all columns are numbers, "
-        "X.to_dask_array(lengths=True) of a data frame; or X.compute(), if it fits."
+        f"numbers, and this {type(X).__name__} {lacks}. Give X.compute(), if it fits; where all "
+        "columns are numbers, X.to_dask_array(lengths=True) of a data frame; in place of a "
+        "pipeline, its last step, and X as the steps before it leave it."
     )
 
 

@@ -161,5 +161,5 @@ def test_a_pipeline_over_a_collection_that_has_no_rows_is_refused_at_once(table)
         lambda: cross_val_predict(PIPELINE, X, Y, cv=3),
         lambda: cross_validate(search, X, Y, cv=3),
     ):
-        with pytest.raises(TypeError, match=f"{why}.* Give the last step of a pipeline, and X as"):
+        with pytest.raises(TypeError, match=f"{why}.* in place of a pipeline, its last step"):
             work()

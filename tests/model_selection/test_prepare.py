@@ -18,6 +18,7 @@ from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesClassifier,
+    IsolationForest,
     RandomForestClassifier,
 )
 from dtrees.model_selection import (
@@ -51,6 +52,7 @@ def test_estimators():
 def test_reasons():
     assert unsupported_reason(TREE, [1], ["sample_weight"]) is None
     assert unsupported_reason(Ridge(), [1], []) == "Ridge is not an estimator of dtrees"
+    assert unsupported_reason(IsolationForest(), [1], []).startswith("each IsolationForest draws")
     assert unsupported_reason(TREE, None, []) == "there is no y"
     assert unsupported_reason(TREE, [1], ["b", "a"]) == "fit is given a, b"
     with sklearn.config_context(enable_metadata_routing=True):

@@ -186,7 +186,7 @@ class TestPipelines:
         table = table.map_partitions(fail, meta=table) if make is frame else table
         piped = make_pipeline(preprocessing.MinMaxScaler(), tree())
         search = GridSearchCV(piped, {"decisiontreeclassifier__max_depth": [1, 2]})
-        said = "of a Dask collection: Pipeline is not an estimator of dtrees.*Give the last step"
+        said = "of a Dask collection: Pipeline is not an estimator of dtrees.*its last step"
         for ask in (cross_validate, cross_val_score, cross_val_predict):
             with pytest.raises(TypeError, match=f"^{ask.__name__} {said}"):
                 ask(piped, table, y)
