@@ -41,7 +41,12 @@ from dtrees.parallel.partitions import (
     rows_here,
 )
 from dtrees.parallel.regimes import REGIMES, Choice, is_free
-from dtrees.parallel.row_columns import LazyColumn, RowColumns, admitted_where_they_are
+from dtrees.parallel.row_columns import (
+    LazyColumn,
+    RowColumns,
+    admitted_where_they_are,
+    kept_there,
+)
 from dtrees.parallel.threads import LocalRunner, threaded
 
 __all__ = [
@@ -81,6 +86,7 @@ __all__ = [
     "grow_trees",
     "is_free",
     "is_lazy",
+    "kept_there",
     "known_length",
     "lazy_keys",
     "learn_rows",

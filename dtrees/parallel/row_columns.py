@@ -143,6 +143,16 @@ class LazyColumn:
         return found
 
 
+def kept_there(collection: Any, stats: FitStatistics) -> Any:
+    """A collection whose values stay on the workers while it is used: they are made once."""
+
+    def work(executor: Executor) -> Any:
+        client = getattr(executor, "client", None)
+        return collection if client is None else client.persist(collection)
+
+    return run_with_retries([collection], work, stats)
+
+
 Pieces = list[tuple[Any, int, int]]  # parts of a column, of each the first row and the last one
 
 

@@ -320,6 +320,24 @@ def test_a_scorer_that_fails_is_worth_what_was_asked(two):
         cross_val_score(FOREST, as_array(X), CLASSES, error_score="raise", **how)
 
 
+MADE = []
+
+
+def made(values):
+    MADE.append(len(values))
+    return values
+
+
+@pytest.mark.parametrize("model", [BOOSTS, FOREST, TREE])
+def test_columns_are_made_once(model, two):
+    """However often they are asked: each model of a fold begins with questions of its own."""
+    y = da.from_array(CLASSES, chunks=200).map_blocks(made, dtype=int, meta=np.empty(0, int))
+    MADE.clear()
+    cross_val_score(model, as_array(X), y, cv=CV)
+    assert MADE == [200, 200, 200]
+    assert ours(two) == []
+
+
 class OwnError(Exception):
     """An error that needs more than its words."""
 
