@@ -29,7 +29,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -245,14 +245,25 @@ class TrainingTable:
         """The target without class weights, and the weight of each class in each set, by cells."""
         own = plan.estimator._unfitted()
         own.class_weight = None
-        rows = self.rows_elsewhere(FitPlan(own))
+        plan = FitPlan(own)
+        target = self.rows_elsewhere(plan).target
+        return target, self._counts_of_sets(plan, sets, target.n_classes, _classes_of_rows)
+
+    def _counts_of_sets(
+        self, plan: FitPlan, sets: Resampling, n: int, of_rows: Callable[[Target], Any]
+    ) -> np.ndarray:
+        """How often rows of a set, by their weights, have a number below n; int64 (n_sets, n).
+
+        `of_rows` makes numbers and weights of a target.
+        """
+        rows = self.rows_elsewhere(plan)
         columns = {"y": self.y, "sample_weight": self.sample_weight, "cells": sets.cells.column}
-        of_rows = RowColumns.of(self.X, columns, self.stats)
-        shape = sets.mix.shape[1], rows.target.n_classes
-        count = partial(_class_totals_of_part, rows.read, rows.units, shape)
-        of_cell = of_rows.asked(count, lambda ask: np.sum(ask(np.asarray), axis=0), self.stats)
+        count = partial(_counts_of_part, rows.read, rows.units, (sets.mix.shape[1], n), of_rows)
+        of_all = RowColumns.of(self.X, columns, self.stats)
+        of_cell = of_all.asked(count, lambda ask: np.sum(ask(np.asarray), axis=0), self.stats)
         assert isinstance(sets.mix, Lacking)
-        return rows.target, of_cell.sum(axis=0) - np.pad(of_cell, ((0, 1), (0, 0)))[sets.mix.cell]
+        found: np.ndarray = of_cell.sum(axis=0) - np.pad(of_cell, ((0, 1), (0, 0)))[sets.mix.cell]
+        return found
 
     def told_of(self, plan: FitPlan, codes: Codes, sets: Resampling) -> tuple[Any, np.ndarray]:
         """`FittedSets.y`, which may be a `LazyColumn`, and rows of positive weight in each set."""
@@ -267,26 +278,32 @@ class TrainingTable:
             y = codes.values.astype(np.float64, copy=False)
         if not is_elsewhere or target.n_live == target.n_rows:
             return y, sets.totals(target.has_weight)
-        n_live = np.zeros(sets.n_sets, dtype=np.int64)
-        for number in range(sets.n_sets):
-            with suppress(ValueError):  # of its fit, too
-                n_live[number] = self.rows_elsewhere(plan, sets, number).target.n_live
-        return y, n_live
+        return y, self._counts_of_sets(plan, sets, 1, _live_rows)[:, 0]
 
 
-def _class_totals_of_part(
+def _classes_of_rows(target: Target) -> tuple[np.ndarray, np.ndarray | None]:
+    return target.y, target.w
+
+
+def _live_rows(target: Target) -> tuple[int, np.ndarray | None]:
+    has = target.has_weight
+    return 0, None if has is None else has.astype(np.int64)
+
+
+def _counts_of_part(
     read: Callable[..., GivenRows],
     units: TargetUnits,
     shape: tuple[int, int],
+    of_rows: Callable[[Target], Any],
     y: Any,
     sample_weight: Any,
     cells: np.ndarray,
     first_row: int,
 ) -> np.ndarray:
-    """The weight of each class in each cell, int64 of a shape, of the rows of a partition."""
-    target, (n_cells, n_classes) = units.target(read(y, sample_weight, first_row)), shape
-    numbers = cells.astype(np.int64) * n_classes + target.y
-    return exact_bincount(numbers, target.w, n_cells * n_classes).reshape(shape)
+    """How often each cell has each number, int64 of a shape, of the rows of a partition."""
+    (n_cells, n), target = shape, units.target(read(y, sample_weight, first_row))
+    numbers, weights = of_rows(target)
+    return exact_bincount(cells.astype(np.int64) * n + numbers, weights, n_cells * n).reshape(shape)
 
 
 def _key_of_target(plan: FitPlan) -> tuple[Hashable, bool]:

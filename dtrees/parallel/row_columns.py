@@ -19,6 +19,7 @@ is, and all else finds an array.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -360,6 +361,8 @@ def _joined(pieces: Pieces) -> Any:
         found.append(row_values(part))
     if len(found) < 2:
         return found[0] if found else None
+    if all(hasattr(each, "iloc") for each in found):  # nullable ones are no arrays of their type
+        return sys.modules["pandas"].concat(found)
     return np.concatenate([np.asarray(each) for each in found])
 
 

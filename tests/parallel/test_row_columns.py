@@ -570,6 +570,15 @@ class TestForests:
             spread.fit(table(), series, pd.Series(WEIGHTS["fractions"]))
         assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
 
+    def test_of_series_of_nullable_types(self, two):
+        """Pieces of several partitions are no other labels than a series is."""
+        y = pd.Series(CLASSES > 0).astype("boolean")
+        alone, spread = (RandomForestClassifier(1, regime=each) for each in (None, "partitioned"))
+        alone.fit(X, y)
+        with two.as_current():
+            spread.fit(table(), dd.from_pandas(y, npartitions=4))
+        assert spread.classes_.dtype == alone.classes_.dtype
+
     @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         ("groups", "cut", "weight", "how"),
