@@ -126,10 +126,8 @@ class FittedSets:
         """Get ready what is to be known of rows, in a pass over codes that are on workers."""
         if self.coded_rows.is_here:
             return
-        each = [(trees, rows, start) for walks, rows in asked for trees, start in walks]
-        self.coded_rows.bring([(trees, rows) for trees, rows, start in each if start is None])
-        sums = [((trees, rows), start) for trees, rows, start in each if start is not None]
-        self.coded_rows.bring_values([one for one, _ in sums], [start for _, start in sums])
+        each = [((trees, rows), start) for walks, rows in asked for trees, start in walks]
+        self.coded_rows.bring([one for one, _ in each], [start for _, start in each])
 
     def bring_values(self, sides: Iterable[tuple[int, np.ndarray]]) -> None:
         """Get ready what `values` reads: sets, whose models are there, and rows of each."""

@@ -34,7 +34,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, cast
 from uuid import uuid4
 
@@ -58,6 +57,7 @@ from dtrees.typing import Runner, serial
 NODE_BYTES = 40  # of a node on the wire, about
 LOAD_BYTES = 64 * 2**20  # of trees that are on the way at a time
 ANSWER_BYTES = 256 * 2**20  # of answers that come at a time
+ALL = slice(None)  # answers are in the order in which rows were asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,8 @@ class RequestedRows:
 
     def __init__(self, rows: np.ndarray) -> None:
         rows = np.asarray(rows, dtype=np.int64)
-        self.order, self.n_rows = None, len(rows)
+        self.n_rows = len(rows)
+        self.order: slice | np.ndarray = ALL  # of answers, which ascend
         if len(rows) > 1 and (rows[1:] <= rows[:-1]).any():
             rows, self.order = np.unique(rows, return_inverse=True)
         self._rows = rows
@@ -120,7 +121,7 @@ class RowsOfFold:
     number: int
     is_in: bool
     n_rows: int  # about
-    order = None  # ascending
+    order = ALL
 
     def of_part(self, first: int, length: int) -> RowsOfFold:
         """What finds the rows of a partition."""
@@ -140,11 +141,6 @@ class Walk:
         if self.start is None:
             return narrow_type(tree).itemsize
         return 8 * tree.n_values if is_first else 0
-
-
-def in_order(answers: np.ndarray, order: np.ndarray | None) -> np.ndarray:
-    """Answers of ascending rows, as they were asked for."""
-    return answers if order is None else answers[order]
 
 
 def named(rows: np.ndarray, length: int) -> np.ndarray:
@@ -187,51 +183,42 @@ class PartitionedRows(LeafLookup):
     def __init__(self, parts: Any, stats: FitStatistics | None = None) -> None:
         self.parts = parts
         self._stats = stats
-        self._at_hand: dict[tuple[str, int], list[tuple[Asked, Any]]] = {}
+        # by whether they are leaves, and the first tree: trees, rows and the answer
+        self._at_hand: dict[tuple[bool, int], list[tuple[Sequence[Tree], np.ndarray, Any]]] = {}
 
-    def bring(self, asked: Sequence[Asked]) -> None:
-        """Fetch the leaves that will be asked for and are not at hand, of all rows in one pass.
+    def bring(self, asked: Sequence[Asked], starts: Sequence[float | None] | None = None) -> None:
+        """Fetch what will be asked for and is not at hand, of all rows in one pass.
 
         Each of the rows goes down each of its trees. An answer is kept until it is taken.
         """
-        asked = [
-            (trees, rows)
-            for trees, rows in asked
-            if trees and self._found("leaves", (trees[:1], rows)) is None
+        starts = [None] * len(asked) if starts is None else starts
+        left = [
+            (trees, rows, start)
+            for (trees, rows), start in zip(asked, starts, strict=True)
+            if trees and self._place(trees if start is not None else trees[:1], rows, start) is None
         ]
-        answers = walk_parts(self.parts, asked, stats=self._stats)
-        for (trees, rows), found in zip(asked, answers, strict=True):
-            self.keep(trees, rows, None, found)
-
-    def bring_values(self, asked: Sequence[Asked], starts: Sequence[float] | None = None) -> None:
-        """The same for what models say of rows."""
-        starts = [0.0] * len(asked) if starts is None else starts
-        answers = walk_parts(self.parts, asked, starts=starts, stats=self._stats)
-        for (trees, rows), start, total in zip(asked, starts, answers, strict=True):
-            self.keep(trees, rows, start, total)
+        walks = [Walk(trees, RequestedRows(rows), start) for trees, rows, start in left]
+        for own, answers in zip(left, walk_parts(self.parts, walks, self._stats), strict=True):
+            self.keep(*own, answers)
 
     def keep(
         self, trees: Sequence[Tree], rows: np.ndarray, start: float | None, answers: Sequence[Any]
     ) -> None:
         """Have answers to a walk at hand, until they are taken."""
-        if start is not None:
-            self._keep("values", (trees, rows), answers[0])
-            return
-        for tree, leaves in zip(trees, answers, strict=True):
-            self._keep("leaves", ((tree,), rows), leaves)
+        asked = [(tree,) for tree in trees] if start is None else [trees]
+        for some, answer in zip(asked, answers, strict=True):
+            key = start is None, id(some[0])
+            self._at_hand.setdefault(key, []).append((some, rows, answer))
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, as `CodedRows.leaves`; a pass over the codes, if it is not at hand."""
-        leaves: np.ndarray = self._taken("leaves", ((tree,), rows), self.bring)
-        return leaves.astype(np.intp)
+        return self._taken((tree,), rows, None).astype(np.intp)
 
     def sums(
         self, trees: Sequence[Tree], rows: np.ndarray, run: Runner, start: float = 0.0
     ) -> np.ndarray:
         """Values of the leaves of some rows, added up, as `CodedRows.sums`."""
-        bring = partial(self.bring_values, starts=[start])
-        total: np.ndarray = self._taken("values", (trees, rows), bring)
-        return total
+        return self._taken(trees, rows, start)
 
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
         """Means of the leaves of some rows, as `CodedRows.means`; a pass for all trees, at most."""
@@ -242,43 +229,32 @@ class PartitionedRows(LeafLookup):
         """What is said of sides where they are, as the function `on_sides`."""
         return on_sides(self.parts, sides, fold, columns, self._stats)
 
-    def _keep(self, what: str, asked: Asked, answer: Any) -> None:
-        self._at_hand.setdefault((what, id(asked[0][0])), []).append((asked, answer))
+    def _taken(self, trees: Sequence[Tree], rows: np.ndarray, start: float | None) -> np.ndarray:
+        while (place := self._place(trees, rows, start)) is None:
+            self.bring([(trees, rows)], [start])
+        found: np.ndarray = self._at_hand[start is None, id(trees[0])].pop(place)[-1]
+        return found
 
-    def _taken(self, what: str, asked: Asked, bring: Callable[[Sequence[Asked]], None]) -> Any:
-        while (place := self._found(what, asked)) is None:
-            bring([asked])
-        _, answer = self._at_hand[what, id(asked[0][0])].pop(place)
-        return answer
-
-    def _found(self, what: str, asked: Asked) -> int | None:
-        """Where an answer is at hand."""
-        trees, rows = asked
-        for place, ((of, those), _) in enumerate(self._at_hand.get((what, id(trees[0])), [])):
+    def _place(self, trees: Sequence[Tree], rows: np.ndarray, start: float | None) -> int | None:
+        """Where an answer is at hand; None: it is not."""
+        at_hand = self._at_hand.get((start is None, id(trees[0])), [])
+        for place, (of, those, _) in enumerate(at_hand):
             if len(of) == len(trees) and (those is rows or np.array_equal(those, rows)):
                 return place
         return None
 
 
 def walk_parts(
-    parts: CodedPartitions,
-    asked: Sequence[Asked],
-    *,
-    starts: Sequence[float] | None = None,
-    stats: FitStatistics | None = None,
+    parts: CodedPartitions, walks: Sequence[Walk], stats: FitStatistics | None = None
 ) -> list[list[np.ndarray]]:
-    """Let rows walk down trees, in one pass over the codes; answers for each that was asked for.
+    """Let rows walk down trees, in one pass over the codes; answers for each of the walks.
 
     These are the leaves of each tree, unsigned integers (n,) in the narrowest type; or, with what
     sums start from, the sum over all trees alone, float64 (n, n_values). Raises ClusterError where
     a Dask cluster is in force and cannot be used, or loses results too often.
     """
-    own = [None] * len(asked) if starts is None else starts
-    walks = [
-        Walk(trees, RequestedRows(rows), s) for (trees, rows), s in zip(asked, own, strict=True)
-    ]
     if not any(walk.trees for walk in walks):
-        return [[] for _ in asked]
+        return [[] for _ in walks]
 
     def work(executor: Executor) -> list[list[np.ndarray]]:
         pass_ = _PassOverCodes(parts, executor)
@@ -289,10 +265,7 @@ def walk_parts(
         return found
 
     found = run_with_retries(parts.collections, work, stats)
-    return [
-        [in_order(each, walk.rows.order) for each in of]
-        for walk, of in zip(walks, found, strict=True)
-    ]
+    return [[each[walk.rows.order] for each in of] for walk, of in zip(walks, found, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,12 +309,12 @@ def on_sides(
         return [said for of_group in told for said in of_group]
 
     found, registry = [], dict[Any, Any]()
-    for said, heard in run_with_retries(parts.collections, work, stats):
+    for said, error, heard in run_with_retries(parts.collections, work, stats):
         found.append(said)
         for message, category, filename, line in heard:
             warnings.warn_explicit(message, category, filename, line, registry=registry)
-        if isinstance(said, PickledError):
-            raise pickle.loads(said.error)
+        if error is not None:
+            raise pickle.loads(error)
     return found
 
 
@@ -536,13 +509,6 @@ def join_load(
         found[item.number] = before + whole
 
 
-@dataclass(frozen=True)
-class PickledError:
-    """What a function of a side has raised; no task fails, which Dask would log and remember."""
-
-    error: bytes
-
-
 ONE_AT_A_TIME = LockOfObject()  # warnings are recorded for a process
 
 
@@ -550,14 +516,15 @@ def join_sides(
     functions: Sequence[bytes],
     n_walks: Sequence[int],
     starts: Sequence[float | None],
-    orders: Sequence[np.ndarray | None],
+    orders: Sequence[slice | np.ndarray],
     loads_of: Sequence[Sequence[TreeRange]],
     told: Sequence[tuple[list[list[np.ndarray]], list[list[Any]]]],
-) -> list[tuple[Any, list[Any]]]:
+) -> list[tuple[Any, bytes | None, list[Any]]]:
     """What a task does: sides of splits are put together from their parts, and asked.
 
     `functions` joined are the pickle of one for each side, `told` is what the parts say of the
-    first load, of the second, and so on. Returns what each function says, with its warnings.
+    first load, of the second, and so on. Returns what each function says, or None and the pickle of
+    what it has raised (no task fails, which Dask would log and remember), and its warnings.
     """
     answers: list[list[np.ndarray]] = [[] for _ in starts]
     columns: list[tuple[list[Any], ...]] = []  # of each side, by part
@@ -571,19 +538,20 @@ def join_sides(
         for function, n, order, own in zip(
             pickle.loads(b"".join(functions)), n_walks, orders, columns, strict=True
         ):
-            mine = [[in_order(each, order) for each in of] for of in itertools.islice(walks, n)]
+            mine = [[each[order] for each in of] for of in itertools.islice(walks, n)]
             of_rows = [
-                None if each[0] is None else in_order(np.concatenate(each), order)
+                None if each[0] is None else np.concatenate(each)[order]
                 for each in zip(*own, strict=True)
             ]
+            said = error = None
             with warnings.catch_warnings(record=True, action="always") as heard:
                 try:
                     said = function(mine, of_rows)
-                except Exception as error:
-                    error.add_note(traceback.format_exc())
-                    said = PickledError(cloudpickle.dumps(error))
+                except Exception as raised:
+                    raised.add_note(traceback.format_exc())
+                    error = cloudpickle.dumps(raised)
             told_of = [(each.message, each.category, each.filename, each.lineno) for each in heard]
-            found.append((said, told_of))
+            found.append((said, error, told_of))
     return found
 
 

@@ -39,7 +39,12 @@ from dtrees.model_selection import (
 from dtrees.parallel import PartitionedRows, distributed_apply, liveness
 from dtrees.parallel import client as clients
 from dtrees.parallel.coded_partitions import CodedPartitions
-from dtrees.parallel.distributed_apply import walk_codes_of_part, walk_parts
+from dtrees.parallel.distributed_apply import (
+    RequestedRows,
+    Walk,
+    walk_codes_of_part,
+    walk_parts,
+)
 from tests.coding.examples import coded_columns
 from tests.parallel.clusters import connect, digest, ours
 
@@ -203,10 +208,10 @@ def sides():
 def counted(monkeypatch, walks, sides):
     walk, ask = distributed_apply.walk_parts, distributed_apply.on_sides
 
-    def counting(parts, asked, **how):
+    def counting(parts, asked, *how):
         if asked:
             walks.append(len(asked))
-        return walk(parts, asked, **how)
+        return walk(parts, asked, *how)
 
     def counting_sides(parts, asked, *how):
         sides.append(len(asked))
@@ -419,7 +424,8 @@ def test_answers_are_those_of_codes_that_are_here(lengths, sides, load, named, w
         patch.setattr(distributed_apply, "LOAD_BYTES", load)
         patch.setattr(distributed_apply, "GRAPH_BYTES", named)
         patch.setattr(distributed_apply, "PIECE_BYTES", 100 * load)
-        found = walk_parts(partitions, asked, starts=[0.0] * len(asked) if with_values else None)
+        start = 0.0 if with_values else None
+        found = walk_parts(partitions, [Walk(t, RequestedRows(side), start) for t, side in asked])
     for (trees, side), answer in zip(asked, found, strict=True):
         if with_values:
             expected = here.sums(trees, side, lambda tasks: [task() for task in tasks])
@@ -437,7 +443,7 @@ def test_answers_are_kept_until_they_are_taken():
     partitions = CodedPartitions.cut(MATRIX, "a test")
     rows, side = PartitionedRows(partitions), np.array([3, 1])
     rows.bring([(TREES, side)])
-    rows.bring_values([(TREES, side)])
+    rows.bring([(TREES, side)], [0.0])
     made = partitions.groups
     partitions.groups = None  # nothing is computed any more
     here = CodedRows(MATRIX)

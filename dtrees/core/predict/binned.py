@@ -42,11 +42,11 @@ class LeafLookup:
         """Leaf of some rows, intp (n,)."""
         raise NotImplementedError
 
-    def bring(self, asked: Sequence[Asked]) -> None:
-        """Fetch the leaves that rows will be asked for, in each of the trees of a model."""
+    def bring(self, asked: Sequence[Asked], starts: Sequence[float | None] | None = None) -> None:
+        """Fetch the leaves that will be asked for, in each of the trees of a model.
 
-    def bring_values(self, asked: Sequence[Asked], starts: Sequence[float] | None = None) -> None:
-        """Fetch the sums that will be asked for; `starts` is what each begins with, or 0."""
+        Or the sums of their values, of those that have a start, with which they begin.
+        """
 
     def sums(
         self, trees: Sequence[Tree], rows: np.ndarray, run: Runner, start: float = 0.0
