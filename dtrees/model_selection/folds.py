@@ -65,7 +65,7 @@ from dtrees.parallel import (
     known_length,
     lazy_keys,
 )
-from dtrees.typing import T
+from dtrees.parallel.tasks import identity
 
 if TYPE_CHECKING:
     from dtrees.estimators.training_sets import TrainingTable
@@ -202,22 +202,10 @@ def _cells_of_part(number: np.ndarray, fold: np.ndarray, first_row: int) -> np.n
     return found
 
 
-def _counts_of_part(fold: np.ndarray, first_row: int) -> FoldCounts:
-    return FoldCounts.of(fold, first_row)
-
-
 def _counted(X: Any, fold: LazyColumn, stats: FitStatistics) -> FoldCounts:
     """How many rows of a table each fold has."""
     rows = RowColumns.of(X, {"fold": fold}, stats)
-
-    def work(ask: Callable[..., list[FoldCounts]]) -> FoldCounts:
-        return FoldCounts.joined(ask(_as_it_is))
-
-    return rows.asked(_counts_of_part, work, stats)
-
-
-def _as_it_is(part: T) -> T:
-    return part
+    return rows.asked(FoldCounts.of, lambda ask: FoldCounts.joined(ask(identity)), stats)
 
 
 class Splits(DrawnSplits):
@@ -490,7 +478,7 @@ class HashKFold(BaseEstimator):
         if self.stratify:
             rows = RowColumns.of(X, {"y": y}, stats)
             fold, error = rows.column_of_all(
-                partial(_dealt, self._stratified, seed), "dealt-folds", stats
+                lambda y: (self._stratified(y, seed), None), "dealt-folds", stats
             )
             if fold is None:
                 raise error
@@ -586,24 +574,6 @@ def _drawn_of_part(
     return of_rows(seed, None if groups is None else group_keys(groups), first_row, n_rows)
 
 
-def _dealt(
-    deal: Callable[..., np.ndarray], seed: int, parts: Sequence[tuple[Any, ...]]
-) -> tuple[np.ndarray | None, Exception | None]:
-    """Folds that are dealt to all rows; or the error."""
-    try:
-        return deal(_all_of(parts)[0], seed), None
-    except Exception as error:
-        return None, error
-
-
-def _all_of(parts: Sequence[tuple[Any, ...]]) -> list[np.ndarray | None]:
-    """Columns of all rows from those of partitions; None: there is no such column."""
-    return [
-        None if column[0] is None else np.concatenate([np.asarray(each) for each in column])
-        for column in zip(*parts, strict=True)
-    ]
-
-
 def folds_elsewhere(cv: Any, of_classes: bool, X: Any, y: Any, groups: Any) -> FoldSplits | None:
     """The splits of ``cv`` where the rows are; None: they are no folds, or have to be drawn here.
 
@@ -640,18 +610,12 @@ def _is_drawn_anywhere(cv: Any) -> bool:
 
 
 def _drawn_by_sklearn(
-    cv: Any, of_classes: bool, n_rows: int, parts: Sequence[tuple[Any, ...]]
+    cv: Any, of_classes: bool, n_rows: int, y: np.ndarray | None, groups: np.ndarray | None
 ) -> tuple[np.ndarray | None, Any]:
     """Folds of all rows, how many there are, and warnings; no folds: it is to be asked anew."""
-    y, groups = _all_of(parts)
-    X = np.empty((n_rows, 0))
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        try:
-            splits = check_cv(cv, y, classifier=of_classes).split(X, y, groups)
-            drawn = Splits(splits, n_rows).in_short()
-        except Exception:
-            return None, None
+    with warnings.catch_warnings(record=True, action="always") as heard:
+        splits = check_cv(cv, y, classifier=of_classes).split(np.empty((n_rows, 0)), y, groups)
+        drawn = Splits(splits, n_rows).in_short()
     if not isinstance(drawn, FoldSplits):
         return None, None
     theirs = [each for each in heard if "sklearn" in each.filename]  # and not of other threads

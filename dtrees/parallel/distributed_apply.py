@@ -198,7 +198,8 @@ class PartitionedRows(LeafLookup):
             if trees and self._place(trees if start is not None else trees[:1], rows, start) is None
         ]
         walks = [Walk(trees, RequestedRows(rows), start) for trees, rows, start in left]
-        for own, answers in zip(left, walk_parts(self.parts, walks, self._stats), strict=True):
+        found = walk_parts(self.parts, walks, stats=self._stats)
+        for own, answers in zip(left, found, strict=True):
             self.keep(*own, answers)
 
     def keep(

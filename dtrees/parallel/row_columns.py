@@ -240,18 +240,20 @@ class RowColumns:
 
     def column_of_all(
         self,
-        function: Callable[[list[Any]], tuple[Any, Any]],
+        function: Callable[..., tuple[Any, Any]],
         name: str,
         stats: FitStatistics,
     ) -> tuple[LazyColumn | None, Any]:
         """A column that a function makes on one worker, which has all columns for a moment.
 
-        `function` gets the columns of each partition, and returns values, or None, and what else is
-        to be told. The values go back to the partitions, and stay there as long as the column does.
+        `function` gets them, and returns values, or None, and what else is to be told; where it
+        fails, that is the error. The values go back to the partitions, and stay there as long as
+        the column does.
         """
-        make, cut = (dask.delayed(each, pure=False) for each in (function, _cut_out))
+        make, cut = (dask.delayed(each, pure=False) for each in (_of_all, _cut_out))
         key = f"{name}-{uuid4().hex}"
-        made = make(self.each(as_they_are, "rows-of-part"), dask_key_name=f"all-{key}")
+        parts = self.each(as_they_are, "rows-of-part")
+        made = make(function, parts, dask_key_name=f"all-{key}")
         told = dask.delayed(_told, pure=False)(made, dask_key_name=f"told-{key}")
         rows = [(first, first + length) for _, first, length in self.table.parts()]
         parts = [cut(made, *own, dask_key_name=(key, i)) for i, own in enumerate(rows)]
@@ -339,6 +341,20 @@ def _of_pieces(
 def as_they_are(*columns: Any) -> tuple[Any, ...]:
     """The columns of a partition, without the number of its first row."""
     return columns[:-1]
+
+
+def _of_all(
+    function: Callable[..., tuple[Any, Any]], parts: Sequence[tuple[Any, ...]]
+) -> tuple[Any, Any]:
+    """What a function makes of the columns of all rows; no task fails, which Dask would log."""
+    columns = [
+        None if column[0] is None else np.concatenate([np.asarray(each) for each in column])
+        for column in zip(*parts, strict=True)
+    ]
+    try:
+        return function(*columns)
+    except Exception as error:
+        return None, error
 
 
 def _cut_out(made: tuple[Any, Any], first: int, last: int) -> Any:

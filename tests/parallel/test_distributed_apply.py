@@ -208,10 +208,10 @@ def sides():
 def counted(monkeypatch, walks, sides):
     walk, ask = distributed_apply.walk_parts, distributed_apply.on_sides
 
-    def counting(parts, asked, *how):
+    def counting(parts, asked, **how):
         if asked:
             walks.append(len(asked))
-        return walk(parts, asked, *how)
+        return walk(parts, asked, **how)
 
     def counting_sides(parts, asked, *how):
         sides.append(len(asked))
