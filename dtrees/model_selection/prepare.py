@@ -368,7 +368,7 @@ def _where_they_are(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Any, Arg
         return X, y, arguments
     regimes = REGIMES[1:] if isinstance(estimator, BaseBoosting) else ("partitioned",)
     how = getattr(estimator, "regime", None), regimes
-    X, y = admitted_where_they_are(X, {"y": y}, stats, *how)
+    X, y = admitted_where_they_are(X, {"y": y}, stats, *how, often=True)
     if not is_lazy(y):
         return X, y, arguments
 

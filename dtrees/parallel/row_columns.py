@@ -47,6 +47,7 @@ from dtrees.parallel.regimes import choose_regime
 
 CODE_BYTES = 4  # of a cell, at most
 FEW_ROWS = 2**17  # whose columns are fetched: a megabyte each, and faster than many questions
+OFTEN = 4  # times as many are few where each of several models asks
 
 T = TypeVar("T")
 
@@ -57,11 +58,14 @@ def admitted_where_they_are(
     stats: FitStatistics,
     regime: str | None,
     regimes: Collection[str] = ("partitioned",),
+    *,
+    often: bool = False,
 ) -> tuple[Any, ...]:
     """As `admitted`; but collections stay what they are where the codes of `X` may stay, too.
 
     `regime` is what the estimator asks for, and `regimes` are those in which codes stay. The first
-    of the columns is a target: where that is in memory, so are the others.
+    of the columns is a target: where that is in memory, so are the others. `often`: several models
+    will ask.
     """
     y = next(iter(columns.values()))
     lazy = [value for value in columns.values() if is_lazy(value)]
@@ -72,7 +76,7 @@ def admitted_where_they_are(
     if not (is_lazy(X) and is_lazy(y) and are_columns and y.ndim == 1 and may_stay(X)):
         return admitted(X, columns, stats)
     (table,) = admitted(X, {}, stats)
-    is_long = table.n_rows > FEW_ROWS
+    is_long = table.n_rows > (OFTEN if often else 1) * FEW_ROWS
     if is_long and may_stay(table.collection, CODE_BYTES * table.n_rows * table.n_columns):
         check_lengths(table.n_rows, columns)
         return (
