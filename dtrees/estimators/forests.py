@@ -396,7 +396,7 @@ class BaseForest(base.Ensemble):
         """Rows in the bag of each tree, int64, ascending; a row stands there as often as it counts.
 
         Made anew at each look. AttributeError: the trees have no bags, or what weights and groups
-        of the rows say, which a model does not keep. So has the model of a fold.
+        of the rows say, which a model does not keep. Rows out of a fold weigh nothing.
         """
         check_is_fitted(self)
         if self.__dict__.get("_fit_bags") is None:

@@ -74,7 +74,7 @@ class QuantilePredictor(ForestPredictor):
         if "_row_ranks" not in learned:
             raise ValueError(
                 f"This {type(model).__name__} has kept no rows of its fit. Fit it with "
-                "keep_rows=True."
+                "keep_rows=True; if it is of a forest, ask the forest."
             )
         values = np.asarray(asked, dtype=np.float64)
         if values.ndim > 1 or np.isnan(values).any():

@@ -62,9 +62,9 @@ class PartitionedTable:
     def __getitem__(self, rows: Any) -> Any:
         """Rows cannot be taken: they are on their workers."""
         raise TypeError(
-            "Rows of a Dask collection cannot be taken by number here: a scorer of your own, or "
-            "scikit-learn's function, asks for them. Use a scorer that asks for predictions only, "
-            "or give X.compute(), if it fits."
+            "Rows of a Dask collection cannot be taken by number here: a scorer that is a function "
+            "of (estimator, X, y), or scikit-learn's function, asks for them. Use "
+            "make_scorer(metric), which asks for predictions only, or give X.compute(), if it fits."
         )
 
     def parts(self) -> list[tuple[Any, int, int]]:

@@ -274,6 +274,9 @@ def test_errors(name):
         with pytest.raises(ValueError, match="has kept no rows of its fit"):
             ask(NEW, 0.5)
     model.set_params(keep_rows=True).fit(X, Y)
+    if hasattr(model, "forest_"):
+        with pytest.raises(ValueError, match="of a forest, ask the forest"):
+            model[0].predict_quantiles(NEW, 0.5)
     for q in (1.5, [-0.1, 0.5], [[0.5]], [np.nan], "much"):
         with pytest.raises(ValueError, match="q"):
             model.predict_quantiles(NEW, q)
