@@ -27,6 +27,7 @@ from dtrees.coding.target import (
     class_weights,
     exact_bincount,
     exponent_of_weights,
+    refuse_masked,
     weights_differ,
     weights_in_units,
 )
@@ -35,7 +36,10 @@ MOST_OUTPUTS = 4_096  # of numbers: sums of so many moments do not overflow
 
 
 def columns_of_outputs(y: Any) -> list[Any] | None:
-    """The columns of a target of several outputs; None: it is no table of several columns."""
+    """The columns of a target of several outputs; None: it is no table of several columns.
+
+    ValueError: values are masked, or NumPy would make words of missing ones.
+    """
     if isinstance(y, list | tuple):
         shape = (len(y), *np.shape(y[0])) if len(y) > 0 else ()
     else:
@@ -48,7 +52,12 @@ def columns_of_outputs(y: Any) -> list[Any] | None:
         return [y.iloc[:, output].to_numpy() for output in range(shape[1])]
     if hasattr(y, "get_columns"):
         return [column.to_numpy() for column in y.get_columns()]
-    return list(np.ascontiguousarray(np.asarray(y).T))
+    refuse_masked(y, "y")
+    values = np.asarray(y)
+    if values.dtype.kind == "U" and isinstance(y, list | tuple):
+        for output, column in enumerate(zip(*y, strict=True)):
+            _refuse_missing(output, column)
+    return list(np.ascontiguousarray(values.T))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,13 +199,17 @@ def _rows_of(columns: Sequence[Any], sample_weight: Any, of_classes: bool) -> It
     """The rows of each output; ValueError: one has no value, which the error names."""
     for output, column in enumerate(columns):
         if np.asarray(column).dtype.kind == "O":
-            missing = [row for row, value in enumerate(column) if is_missing(value)]
-            if missing:
-                raise ValueError(
-                    f"Input y contains NaN: output {output} of row {missing[0]} is missing. Drop "
-                    "these rows first, or fit a model per output."
-                )
+            _refuse_missing(output, column)
         yield GivenRows.of(column, sample_weight, of_classes)
+
+
+def _refuse_missing(output: int, column: Sequence[Any]) -> None:
+    missing = [row for row, value in enumerate(column) if is_missing(value)]
+    if missing:
+        raise ValueError(
+            f"Input y contains NaN: output {output} of row {missing[0]} is missing. Drop these "
+            "rows first, or fit a model per output."
+        )
 
 
 def _units_of_constants(targets: list[Target]) -> list[Target]:
@@ -233,9 +246,12 @@ def _weight_of_classes(rows: Sequence[GivenRows], class_weight: Any) -> np.ndarr
         assert first.weight is not None
         w = weights_in_units(first.weight, exponent_of_weights(first.ask))
     found = np.ones(len(first.y)) if first.weight is None else first.weight
+    factors = [np.ones(len(first.y))]
     for each, own in zip(rows, of_outputs, strict=True):
         if own is not None:
             assert each.classes is not None
             totals = exact_bincount(each.y, w, len(each.classes)).tolist()
-            found = found * class_weights(own, each.classes, totals)[each.y]
+            factors.append(class_weights(own, each.classes, totals)[each.y])
+    for factor in np.sort(factors, axis=0):  # roundings are those of any order of the outputs
+        found = found * factor
     return found

@@ -171,7 +171,10 @@ def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
     kinds = {"n" if column.dtype.kind in "biuf" else column.dtype.kind for column in columns}
     if len(kinds) == 1:
         return np.column_stack(columns)
-    return np.column_stack([column.astype(object) for column in columns])
+    found = np.empty((len(columns[0]), len(columns)), dtype=object)
+    for output, column in enumerate(columns):  # NumPy makes integers of dates
+        found[:, output] = list(column) if column.dtype.kind in "mM" else column
+    return found
 
 
 @dataclass(eq=False)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, get_index_dtype
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.tables import row_values
@@ -99,7 +100,7 @@ def outlier_scores(model: Any, X: Any, y: Any = None) -> np.ndarray:
     Raises
     ------
     ValueError
-        Columns are not those of the fit, or `y` has another number of rows.
+        Columns are not those of the fit, or `y` is not one column of as many rows.
 
     See Also
     --------
@@ -127,7 +128,7 @@ def outlier_scores(model: Any, X: Any, y: Any = None) -> np.ndarray:
         labels = row_values(computed(y)[0])
         if len(labels) != n_rows:
             raise ValueError(f"X has {n_rows} rows, and y has {len(labels)}.")
-        of_class = np.unique(labels, return_inverse=True)[1].ravel()
+        of_class = np.unique(column_or_1d(labels), return_inverse=True)[1].ravel()
     found = np.empty(n_rows)
     for number in range(of_class.max(initial=-1) + 1):
         rows = np.flatnonzero(of_class == number)

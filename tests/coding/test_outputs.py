@@ -74,6 +74,30 @@ def test_what_columns_are_given_as():
         assert columns_of_outputs(y) is None
 
 
+@pytest.mark.parametrize("missing", [float("nan"), None])
+def test_missing_words_of_a_list(missing):
+    with pytest.raises(ValueError, match="output 1 of row 2 is missing"):
+        Outputs.of(columns_of_outputs([["a", "x"], ["b", "y"], ["a", missing]]), None, True)
+
+
+def test_masked_values():
+    y = np.ma.array(NUMBERS, mask=NUMBERS > 5)
+    with pytest.raises(ValueError, match="some values are masked"):
+        columns_of_outputs(y)
+
+
+def test_class_weights_are_those_of_any_order():
+    uneven = [{k: 1 / (k + 3 + output) for k in range(5)} for output in range(3)]
+    uneven = [{k: own[k] for k in range(n)} for own, n in zip(uneven, (2, 3, 5), strict=True)]
+    weight = rng.random(60)
+    first = Outputs.of(list(CLASSES.T), weight, True, uneven)
+    for places in ([1, 2, 0], [2, 1, 0]):
+        again = [uneven[place] for place in places]
+        other = Outputs.of(list(CLASSES[:, places].T), weight, True, again)
+        np.testing.assert_array_equal(other.w, first.w)
+        assert other.weight_unit == first.weight_unit
+
+
 def test_too_many_classes():
     y = np.arange(40_000)
     with pytest.raises(ValueError, match=r"2 outputs of 80000 classes.*Fit some outputs at a time"):

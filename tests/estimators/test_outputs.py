@@ -203,6 +203,15 @@ def test_labels_of_several_types(table, kind):
     assert made(kind).fit(X, one_type).predict(X).dtype.kind == "U"
 
 
+def test_dates_beside_other_labels(table):
+    X, classes, _ = table
+    days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[ns]")[classes[:, 0]]
+    y = pd.DataFrame({"day": days, "class": classes[:, 1]})
+    predicted = DecisionTreeClassifier().fit(X, y).predict(X)
+    np.testing.assert_array_equal(predicted[:, 0].astype(days.dtype), days)
+    assert isinstance(predicted[0, 0], np.datetime64)  # an integer of NumPy's otherwise
+
+
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_indicators_of_labels(kind):
     X, y = make_multilabel_classification(120, random_state=0)

@@ -94,5 +94,7 @@ def test_errors():
         proximities(RandomForestClassifier(), X)
     with pytest.raises(ValueError, match="has 120 rows, and y has 5"):
         outlier_scores(MODELS["tree"].fit(X, Y), X, Y[:5])
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        outlier_scores(MODELS["tree"].fit(X, Y), X, np.c_[Y, Y])
     with pytest.raises(ValueError, match="model"):
         proximities("forest", X)
