@@ -19,7 +19,7 @@ What is large goes in *loads*: some trees at a time, so that neither messages no
 grows with the forest. Sums that are not complete wait on the workers for the next trees.
 
 Who scores the rows of a side of a split need not see them. One worker gets the answers of the side,
-with what else belongs to its rows, and says what a function makes of them (`on_sides`)::
+with what else belongs to its rows, and says what a function makes of them::
 
     codes, y, fold of each partition ──▶ answers, y of the side ──┐
                                          ...                      ├─▶ one worker ──▶ a score
@@ -227,8 +227,36 @@ class PartitionedRows(LeafLookup):
         return super().means(trees, rows)
 
     def on_sides(self, sides: Sequence[Side], fold: Any, columns: Mapping[str, Any]) -> list[Any]:
-        """What is said of sides where they are, as the function `on_sides`."""
-        return on_sides(self.parts, sides, fold, columns, self._stats)
+        """What functions say of sides, each on one worker for it; in one pass over the codes.
+
+        `columns` have a value for each row of the table, or are None: whatever `RowColumns` takes.
+        So is `fold`, where rows are those of folds. Functions get the columns, of the rows of their
+        side. What they say is small; their warnings are issued here. Raises what they raise, and
+        ClusterError as `walk_parts`.
+        """
+
+        def work(executor: Executor) -> list[Any]:
+            pass_ = _PassOverCodes(self.parts, executor)
+            pass_.hold_columns({"fold": fold, **columns}, self._stats)
+            joins: list[Any] = []
+            held: list[Any] = []
+            step = -(-len(sides) // MOST_JOINS)
+            for first in range(0, len(sides), step):
+                joins.append(pass_.join(sides[first : first + step]))
+                if pass_.is_full:
+                    held += executor.hold(joins)
+                    joins, pass_.n_bytes = [], 0
+            told = executor.fetch([*held, *executor.hold(joins)])
+            return [said for of_group in told for said in of_group]
+
+        found, registry = [], dict[Any, Any]()
+        for said, error, heard in run_with_retries(self.parts.collections, work, self._stats):
+            found.append(said)
+            for message, category, filename, line in heard:
+                warnings.warn_explicit(message, category, filename, line, registry=registry)
+            if error is not None:
+                raise pickle.loads(error)
+        return found
 
     def _taken(self, trees: Sequence[Tree], rows: np.ndarray, start: float | None) -> np.ndarray:
         while (place := self._place(trees, rows, start)) is None:
@@ -278,45 +306,6 @@ class Side:
 
     walks: Sequence[Walk]  # of the same rows; one at least
     function: Callable[[list[list[np.ndarray]], list[Any]], Any]
-
-
-def on_sides(
-    parts: CodedPartitions,
-    sides: Sequence[Side],
-    fold: Any,
-    columns: Mapping[str, Any],
-    stats: FitStatistics | None = None,
-) -> list[Any]:
-    """What functions say of sides, each on one worker for it; in one pass over the codes.
-
-    `columns` have a value for each row of the table, or are None: whatever `RowColumns` takes. So
-    is `fold`, where rows are those of folds. Functions get the columns, of the rows of their side.
-    What they say is small; their warnings are issued here. Raises what they raise, and ClusterError
-    as `walk_parts`.
-    """
-
-    def work(executor: Executor) -> list[Any]:
-        pass_ = _PassOverCodes(parts, executor)
-        pass_.hold_columns({"fold": fold, **columns}, stats)
-        joins: list[Any] = []
-        held: list[Any] = []
-        step = -(-len(sides) // MOST_JOINS)
-        for first in range(0, len(sides), step):
-            joins.append(pass_.join(sides[first : first + step]))
-            if pass_.is_full:
-                held += executor.hold(joins)
-                joins, pass_.n_bytes = [], 0
-        told = executor.fetch([*held, *executor.hold(joins)])
-        return [said for of_group in told for said in of_group]
-
-    found, registry = [], dict[Any, Any]()
-    for said, error, heard in run_with_retries(parts.collections, work, stats):
-        found.append(said)
-        for message, category, filename, line in heard:
-            warnings.warn_explicit(message, category, filename, line, registry=registry)
-        if error is not None:
-            raise pickle.loads(error)
-    return found
 
 
 class _PassOverCodes:

@@ -113,13 +113,13 @@ def run_with_retries(
             tasks.end()
 
 
-def computed(*values: Any) -> list[Any]:
+def computed(*values: Any, stats: FitStatistics | None = None) -> list[Any]:
     """Some values in memory, in their order; what is no collection is its own result.
 
-    They are computed where Dask would. Raises ClusterError as `run_with_retries`.
+    They are computed where Dask would. `stats` and errors as for `run_with_retries`.
     """
     lazy = [value for value in values if is_lazy(value)]
     if not lazy:
         return list(values)
-    found = iter(run_with_retries(lazy, lambda executor: executor.fetch(executor.hold(lazy))))
+    found = iter(run_with_retries(lazy, lambda own: own.fetch(own.hold(lazy)), stats))
     return [next(found) if is_lazy(value) else value for value in values]

@@ -29,7 +29,7 @@ from scipy.sparse import issparse, vstack
 from dtrees._warnings import warn
 from dtrees.coding.group_keys import group_keys
 from dtrees.coding.tables import check_shape, feature_names, read_table, row_values
-from dtrees.parallel.executors import Executor, run_with_retries
+from dtrees.parallel.executors import Executor, computed, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.lazy_collections import is_lazy
 
@@ -237,12 +237,8 @@ def rows_here(table: PartitionedTable, rows: np.ndarray, stats: FitStatistics) -
     own = [rows[a:b] - first for a, b, (_, first, _) in zip(ends, ends[1:], parts, strict=False)]
     take = dask.delayed(_taken, pure=False)
     tasks = [take(part, n, mine) for (part, _, n), mine in zip(parts, own, strict=True)]
-
-    def fetched(executor: Executor) -> list[Any]:
-        return executor.fetch(executor.hold(tasks))
-
     with stats.phase("reading"):
-        found = run_with_retries([table.collection], fetched, stats)
+        found = computed(*tasks, stats=stats)
     blocks = [block for block, _ in found]
     numbers = [local + first for (_, local), (_, first, _) in zip(found, parts, strict=True)]
     if hasattr(blocks[0], "iloc"):

@@ -206,19 +206,19 @@ def sides():
 
 @pytest.fixture(autouse=True)
 def counted(monkeypatch, walks, sides):
-    walk, ask = distributed_apply.walk_parts, distributed_apply.on_sides
+    walk, ask = distributed_apply.walk_parts, PartitionedRows.on_sides
 
     def counting(parts, asked, **how):
         if asked:
             walks.append(len(asked))
         return walk(parts, asked, **how)
 
-    def counting_sides(parts, asked, *how):
+    def counting_sides(rows, asked, *how):
         sides.append(len(asked))
-        return ask(parts, asked, *how)
+        return ask(rows, asked, *how)
 
     monkeypatch.setattr(distributed_apply, "walk_parts", counting)
-    monkeypatch.setattr(distributed_apply, "on_sides", counting_sides)
+    monkeypatch.setattr(PartitionedRows, "on_sides", counting_sides)
     walks.clear()
     sides.clear()
 

@@ -69,10 +69,7 @@ class Lacking:
 
 @dataclass(frozen=True, eq=False)
 class CellsElsewhere:
-    """Cells of rows that are not here, but in parts.
-
-    As an array, they come here.
-    """
+    """Cells of rows that are not here, but in parts."""
 
     sizes: np.ndarray  # int64 (n_cells,): rows of each
     each: Callable[[], list[Any]]  # those of the parts: tasks of Dask, made anew with each call
@@ -80,9 +77,6 @@ class CellsElsewhere:
 
     def __len__(self) -> int:
         return int(self.sizes.sum())
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.column, dtype=dtype, copy=copy)
 
 
 Integers = Callable[[list[int]], tuple[np.ndarray | None, int]]
@@ -163,8 +157,7 @@ def without_class_weights(target: Target) -> Target:
 class Resampling:
     """Which rows, how often, in which training set."""
 
-    # uint16 or uint32 (n_rows,): the cell of every row; None when there is a single one. Or
-    # `CellsElsewhere`
+    # uint16 or uint32 (n_rows,): cell of every row, or `CellsElsewhere`; None: there is one cell
     cells: Any
     # int64 or bool (n_sets, n_cells), or Lacking: how often a cell counts in a set
     mix: np.ndarray | Lacking
@@ -184,7 +177,7 @@ class Resampling:
         """The same, whose cells are here."""
         if not isinstance(self.cells, CellsElsewhere):
             return self
-        return replace(self, cells=np.asarray(self.cells))
+        return replace(self, cells=np.asarray(self.cells.column))
 
     def cells_of(self, sets: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """The cells that some of the sets tell apart; computed once for every tree of a forest.
