@@ -110,14 +110,11 @@ class LazyColumn:
         Of the table; whoever reads the column sees whether it has as many.
     stats : FitStatistics
         Told of the phase "reading".
-    kept : object, default=None
-        Holds the values on the cluster; without it they are made anew for each reader.
     """
 
     collection: Any
     n_rows: int
     stats: FitStatistics
-    kept: Any = None
     _here: Any = field(default=None, init=False)
 
     ndim = 1
@@ -150,12 +147,12 @@ class LazyColumn:
 
 def kept_there(collection: Any, stats: FitStatistics) -> Any:
     """A collection whose values stay on the workers while it is used: they are made once."""
+    return run_with_retries([collection], lambda own: _persisted(own, collection), stats)
 
-    def work(executor: Executor) -> Any:
-        client = getattr(executor, "client", None)
-        return collection if client is None else client.persist(collection)
 
-    return run_with_retries([collection], work, stats)
+def _persisted(executor: Executor, collections: Any) -> Any:
+    client = getattr(executor, "client", None)
+    return collections if client is None else client.persist(collections)
 
 
 Pieces = list[tuple[Any, int, int]]  # parts of a column, of each the first row and the last one
@@ -238,15 +235,10 @@ class RowColumns:
         more: Sequence[Any] | None = None,
     ) -> LazyColumn:
         """What a function makes of the columns of each partition, as `each`, in one column."""
-        return LazyColumn(
-            self._with_lengths(self.each(function, name, more)), self.table.n_rows, stats
-        )
+        return self._as_column(self.each(function, name, more), stats)
 
     def column_of_all(
-        self,
-        function: Callable[..., tuple[Any, Any]],
-        name: str,
-        stats: FitStatistics,
+        self, function: Callable[..., tuple[Any, Any]], name: str, stats: FitStatistics
     ) -> tuple[LazyColumn | None, Any]:
         """A column that a function makes on one worker, which has all columns for a moment.
 
@@ -262,22 +254,16 @@ class RowColumns:
         rows = [(first, first + length) for _, first, length in self.table.parts()]
         parts = [cut(made, *own, dask_key_name=(key, i)) for i, own in enumerate(rows)]
 
-        def work(executor: Executor) -> tuple[Any, bool, Any]:
-            (found, is_there) = executor.fetch(executor.hold([made, told])[1:])[0]
-            client, kept = getattr(executor, "client", None), None
-            if is_there and client is not None:
-                kept = client.persist(parts)
-            return found, is_there, kept
+        def work(executor: Executor) -> tuple[LazyColumn | None, Any]:
+            ((found, is_there),) = executor.fetch(executor.hold([made, told])[1:])
+            return self._as_column(_persisted(executor, parts), stats) if is_there else None, found
 
-        found, is_there, kept = run_with_retries([self.table.collection], work, stats)
-        if not is_there:
-            return None, found
-        return LazyColumn(self._with_lengths(parts), self.table.n_rows, stats, kept), found
+        return run_with_retries([self.table.collection], work, stats)
 
-    def _with_lengths(self, tasks: Sequence[Any]) -> list[tuple[Any, int]]:
-        """Tasks that make a value for each row of the partitions, as `LazyColumn` has them."""
+    def _as_column(self, tasks: Sequence[Any], stats: FitStatistics) -> LazyColumn:
+        """Tasks that make a value for each row of the partitions, as a column."""
         lengths = [length for _, _, length in self.table.parts()]
-        return list(zip(tasks, lengths, strict=True))
+        return LazyColumn(list(zip(tasks, lengths, strict=True)), self.table.n_rows, stats)
 
     def asked(
         self,
