@@ -506,8 +506,7 @@ class TestGrowth:
 
 
 def assert_same_sets(found, expected):
-    np.testing.assert_array_equal(found.cells, expected.cells)
-    assert np.asarray(found.cells).dtype == np.asarray(expected.cells).dtype
+    np.testing.assert_array_equal(found.here().cells, expected.here().cells, strict=True)
     assert found.mix.shape == expected.mix.shape
     np.testing.assert_array_equal(found.mix.cell, expected.mix.cell)
     assert found.mix.cell.dtype == expected.mix.cell.dtype
