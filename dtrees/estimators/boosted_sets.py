@@ -164,9 +164,6 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     if not is_elsewhere:
         sets = sets.here()
     there: Any = coded
-    assert sets.cells is not None
-    if len(sets.cells) != coded.n_rows:
-        raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
     offset = table.init_score
     if offset is not None:
         n_values = target.n_classes if target.n_classes > 2 else 1

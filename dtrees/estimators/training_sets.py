@@ -167,7 +167,7 @@ class TrainingTable:
 
         The target is kept for the next growth, if it depends on plain values. It stays where its
         rows are, as the codes do, where the cells of the `sets` are there, too. ValueError: an
-        input is not what it should be.
+        input is not what it should be, or the sets are of another table.
         """
         own, seed = plan.estimator, self._seed
         if seed is None or own.random_state is not None:
@@ -198,7 +198,10 @@ class TrainingTable:
             with stats.phase("coding"):
                 book, coded = plan.code(table, seed, run, stats, weight, target)
             self._codes[key] = book, coded, rows_of(coded), stats
-        if stays and isinstance(self._codes[key][1], CodedMatrix):  # they are here, after all
+        coded = self._codes[key][1]
+        if sets is not None and len(sets.cells) != coded.n_rows:
+            raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
+        if stays and isinstance(coded, CodedMatrix):  # they are here, after all
             _, values, target = self._target_here(plan)
         return Codes(values, target, seed, *self._codes[key])
 
@@ -357,10 +360,6 @@ def fit_table(
     if not isinstance(codes.target, SpreadTarget):
         sets = sets.here()
     encoded = plan.resolve(codes.book, codes.coded, codes.target, codes.seed)
-    n_rows = encoded.coded.n_rows
-    assert sets.cells is not None
-    if len(sets.cells) != n_rows:
-        raise ValueError(f"X has {n_rows} rows, but the sets are of {len(sets.cells)}.")
     stats = codes.stats.continued()
     if sets.n_sets > 1:
         stats.counts.update(dict.fromkeys(SHARED, 0))  # also where that is nothing
