@@ -109,9 +109,17 @@ class RequestedRows:
         self._rows = rows
 
     def of_part(self, first: int, length: int) -> np.ndarray:
-        """The rows of a partition, as `named`."""
+        """Those of a partition, as they are sent: numbers, or bits where these are less.
+
+        uint32 (n,); or uint8 (ceil(length / 8),), with a bit for each row of the partition.
+        """
         start, end = np.searchsorted(self._rows, (first, first + length))
-        return named(self._rows[start:end] - first, length)
+        rows = self._rows[start:end] - first
+        if 4 * len(rows) <= length // 8:
+            return rows.astype(np.uint32)
+        is_asked = np.zeros(length, dtype=bool)
+        is_asked[rows] = True
+        return np.packbits(is_asked)
 
 
 @dataclass(frozen=True)
@@ -143,20 +151,8 @@ class Walk:
         return 8 * tree.n_values if is_first else 0
 
 
-def named(rows: np.ndarray, length: int) -> np.ndarray:
-    """Ascending rows of a partition, as they are sent: numbers, or bits where these are less.
-
-    uint32 (n,); or uint8 (ceil(length / 8),), with a bit for each row of the partition.
-    """
-    if 4 * len(rows) <= length // 8:
-        return rows.astype(np.uint32)
-    is_asked = np.zeros(length, dtype=bool)
-    is_asked[rows] = True
-    return np.packbits(is_asked)
-
-
 def numbers_of(sent: Any, length: int, fold: np.ndarray | None = None) -> np.ndarray:
-    """The rows of a partition that `RequestedRows` or `RowsOfFold` have named, int64 (n,)."""
+    """The rows of a partition that `RequestedRows` or `RowsOfFold` say, int64 (n,)."""
     if isinstance(sent, RowsOfFold):
         return np.flatnonzero((fold == sent.number) == sent.is_in)
     if sent.dtype == np.uint32:

@@ -131,8 +131,7 @@ class LazyColumn:
         """The values in memory, as `admitted` makes them; they stay here."""
         if self._here is None and isinstance(self.collection, list):
             with self.stats.phase("reading"):
-                parts = computed(*(task for task, _ in self.collection))
-                self._here = np.concatenate(parts)
+                self._here = np.concatenate(computed(*(task for task, _ in self.collection)))
         elif self._here is None:
             _, self._here = admitted(None, {"column": self.collection}, self.stats)
         return self._here
