@@ -296,11 +296,13 @@ def held_out_errors(
 
     ``predict(number, rows)`` is what model `number` says of rows, by their numbers. `spreads` say
     how sure each model is of its test side. Returns why there are no intervals, where a test side
-    has rows of its training side.
+    has rows of its training side, or y has several columns.
     """
     y = np.asarray(y).astype(np.float64)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
+    if y.ndim > 1:
+        return "intervals are of one target, and y has several columns"
     n_rows = len(y)
     numbers = np.arange(n_rows)
     total, votes = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int64)

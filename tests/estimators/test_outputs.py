@@ -338,3 +338,12 @@ def test_scikit_learn_takes_them(table):
     theirs = ensemble.RandomForestClassifier(20, random_state=0).fit(X, classes)
     assert ours.__sklearn_tags__().target_tags.multi_output
     assert [p.shape for p in ours.predict_proba(X)] == [p.shape for p in theirs.predict_proba(X)]
+
+
+@pytest.mark.parametrize("kind", REGRESSORS)
+def test_models_of_a_validation_have_no_intervals(table, kind):
+    X, _, y = table
+    found = cross_validate(made(kind), X, y, cv=3, return_estimator=True)
+    assert [model.predict(X).shape for model in found["estimator"]] == [y.shape] * 3
+    with pytest.raises(ValueError, match="y has several columns"):
+        found.prediction_interval(X)
