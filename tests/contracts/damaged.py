@@ -110,6 +110,7 @@ def arguments_for(function: Any, estimator: Any, given: dict[str, Any]) -> dict[
         "y": ROWS % 2,
         "splits": [(ROWS[:20], ROWS[20:]), (ROWS[20:], ROWS[:20])],
         "n_repeats": 2,
+        "values": 0.5,
     }
     for name in {"forest", "model"} & set(inspect.signature(function).parameters):
         forest = import_module("dtrees").RandomForestClassifier(2)
@@ -150,6 +151,8 @@ def callers(entry: str) -> Iterator[tuple[str, Callable[..., Any]]]:
             made.set_params(n_iter=1)
         if hasattr(made, "n_estimators"):
             made.set_params(n_estimators=2)
+        if method in ("predict_quantiles", "predict_cdf"):
+            made.set_params(keep_rows=True)
         if method != "fit" and hasattr(made, "fit"):
             made.fit(table(), ROWS % 2)
         if method == "resume":  # as after the loss of a cluster
