@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.tables import row_values
 from dtrees.constraints import ARRAY, ROWS, ArrayLike, Having, Nothing, checked
-from dtrees.parallel import computed
+from dtrees.parallel import admitted, computed
 
 MODEL = (Having("apply"),)
 CELLS = 2**22  # of the proximities that are held at a time
@@ -125,7 +125,7 @@ def outlier_scores(model: Any, X: Any, y: Any = None) -> np.ndarray:
     n_rows = leaves.shape[0]
     of_class = np.zeros(n_rows, dtype=np.intp)
     if y is not None:
-        labels = row_values(computed(y)[0])
+        labels = row_values(admitted(None, {"y": y})[1])
         if len(labels) != n_rows:
             raise ValueError(f"X has {n_rows} rows, and y has {len(labels)}.")
         of_class = np.unique(column_or_1d(labels), return_inverse=True)[1].ravel()

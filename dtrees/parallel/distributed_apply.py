@@ -42,6 +42,7 @@ import dask
 import numpy as np
 
 from dtrees._forks import LockOfObject
+from dtrees._warnings import warn
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import Asked, CodedRows, LeafLookup
@@ -245,11 +246,11 @@ class PartitionedRows(LeafLookup):
             told = executor.fetch([*held, *executor.hold(joins)])
             return [said for of_group in told for said in of_group]
 
-        found, registry = [], dict[Any, Any]()
+        found = []
         for said, error, heard in run_with_retries(self.parts.collections, work, self._stats):
             found.append(said)
-            for message, category, filename, line in heard:
-                warnings.warn_explicit(message, category, filename, line, registry=registry)
+            for text, category in heard:
+                warn(text, category)
             if error is not None:
                 raise pickle.loads(error)
         return found
@@ -536,7 +537,7 @@ def join_sides(
                 except Exception as raised:
                     raised.add_note(traceback.format_exc())
                     error = cloudpickle.dumps(raised)
-            told_of = [(each.message, each.category, each.filename, each.lineno) for each in heard]
+            told_of = [(str(each.message), each.category) for each in heard]
             found.append((said, error, told_of))
     return found
 

@@ -133,7 +133,7 @@ def with_document(data, text):
         ("handle_unknown", None),
         ("bootstrap", 1),
         ("regime", "elsewhere"),
-        ("class_weight", [1, 2]),
+        ("class_weight", 3),
     ],
 )
 def test_parameters_are_checked(name, value, tmp_path):

@@ -179,10 +179,11 @@ def _complaints(case: Case) -> Iterator[str]:
     predicted = np.asarray(model.predict(X))
     given = np.asarray(y)
     if hasattr(model, "classes_"):
-        if not set(predicted.tolist()) <= set(given.tolist()):
+        if not set(predicted.ravel().tolist()) <= set(given.ravel().tolist()):
             yield "labels are predicted that were not given"
-        shares = model.predict_proba(X)
-        if not np.allclose(shares.sum(axis=1), 1.0):
+        shares = model.predict_proba(X)  # of several targets, a list
+        of_targets = shares if isinstance(shares, list) else [shares]
+        if not all(np.allclose(own.sum(axis=1), 1.0) for own in of_targets):
             yield "shares of classes do not sum to one"
     elif not np.isfinite(predicted).all():
         yield f"predictions are not finite: {predicted[:5]}"

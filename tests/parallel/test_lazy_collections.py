@@ -40,6 +40,7 @@ def test_one_place_asks_dask_for_several_results():
     assert calls == {
         ("executors", "dask.compute"),  # given to `one_kind_at_a_time`, as the next one
         ("tasks", "self.client.compute"),
+        ("row_columns", "client.persist"),  # of one kind
     }
 
 

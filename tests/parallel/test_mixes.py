@@ -31,12 +31,13 @@ from dtrees import (
     DecisionTreeRegressor,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    IsolationForest,
     RandomForestClassifier,
 )
 from dtrees.callbacks import Callback
 from dtrees.estimators import forest_growth
 from dtrees.exceptions import WorkerLostError
-from dtrees.inspection import held_out_importances, oob_importances
+from dtrees.inspection import held_out_importances, oob_importances, outlier_scores
 from dtrees.model_selection import (
     GridSearchCV,
     HashKFold,
@@ -237,6 +238,7 @@ BAGGED = (*WEIGHTED, "bootstrap_groups")
 GROUPED = (*WEIGHTED, "groups")
 TREE = functools.partial(DecisionTreeClassifier, max_depth=3, random_state=0)
 REGRESSOR = functools.partial(BaggingRegressor, 2, max_depth=3, random_state=0)
+ISOLATED = functools.partial(IsolationForest, n_estimators=3, random_state=0)
 REWEIGHTED = functools.partial(AdaBoostClassifier, 2, max_depth=2)
 BOOSTED = functools.partial(GradientBoostingClassifier, max_iter=2)
 FOREST = functools.partial(RandomForestClassifier, 3, max_depth=3, random_state=0)
@@ -352,6 +354,21 @@ ENTRIES = [
         ("model_selection.HashKFold.split", "model_selection.HashKFold.folds"),
         ("X", "y"),
         lambda X, y: of_splits(HashKFold(3, random_state=0, stratify=True), X, y),
+    ),
+    Entry(
+        ("IsolationForest.fit",),
+        ("X", "sample_weight"),
+        lambda **given: fit(ISOLATED(), **given),
+    ),
+    Entry(
+        ("IsolationForest.fit_predict",),
+        ("X",),
+        lambda **given: np.asarray(ISOLATED().fit_predict(**given)).tolist(),
+    ),
+    Entry(
+        ("inspection.outlier_scores",),
+        ("X", "y"),
+        lambda X, y: outlier_scores(fitted(FOREST, hasattr(X, "columns")), X, y).tolist(),
     ),
     Entry(
         ("model_selection.HashKFold.get_n_splits",),

@@ -286,6 +286,7 @@ class TestFolds:
                     splits_of(estimator, cv, *own[:2], groups=own[2])
                 found.append((error.type, str(error.value)))
                 del error  # whose frames have the columns
+        gc.collect()
         assert found[0] == found[1]
         assert ours(two) == []
 
