@@ -56,7 +56,6 @@ from dtrees.parallel import (
     check_lengths,
     computed,
     is_lazy,
-    kept_there,
     known_length,
     lazy_keys,
     rows_as_array,
@@ -375,7 +374,7 @@ def _where_they_are(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Any, Arg
     def column(values: Any, dimensions: tuple[int, ...] = (1,)) -> Any:
         is_one = is_lazy(values) and getattr(values, "ndim", None) in dimensions
         fits = is_one and known_length(values) in (None, X.n_rows)
-        return LazyColumn(kept_there(values, stats), X.n_rows, stats) if fits else values
+        return LazyColumn(values, X.n_rows, stats, keeps=True) if fits else values
 
     groups = column(lazy_keys(groups) if isinstance(arguments.cv, HashKFold) else groups)
     params = arguments.params

@@ -45,7 +45,6 @@ from dtrees.parallel.row_columns import (
     LazyColumn,
     RowColumns,
     admitted_where_they_are,
-    kept_there,
 )
 from dtrees.parallel.threads import LocalRunner, threaded
 
@@ -86,7 +85,6 @@ __all__ = [
     "grow_trees",
     "is_free",
     "is_lazy",
-    "kept_there",
     "known_length",
     "lazy_keys",
     "learn_rows",

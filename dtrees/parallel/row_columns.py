@@ -104,18 +104,22 @@ class LazyColumn:
 
     Attributes
     ----------
-    collection : Dask collection, or list
-        A list: tasks that make stretches of the values, and how many each has.
+    collection : Dask collection, or callable
+        A callable makes tasks of stretches of the values, and tells how many each has.
     n_rows : int
         Of the table; whoever reads the column sees whether it has as many.
     stats : FitStatistics
         Told of the phase "reading".
+    keeps : bool, default=False
+        Whether values are made once, and stay on the workers as long as the column does.
     """
 
     collection: Any
     n_rows: int
     stats: FitStatistics
+    keeps: bool = False
     _here: Any = field(default=None, init=False)
+    _kept: Any = field(default=None, init=False)
 
     ndim = 1
 
@@ -129,12 +133,30 @@ class LazyColumn:
 
     def here(self) -> Any:
         """The values in memory, as `admitted` makes them; they stay here."""
-        if self._here is None and isinstance(self.collection, list):
+        if self._here is None and callable(self.collection):
             with self.stats.phase("reading"):
-                self._here = np.concatenate(computed(*(task for task, _ in self.collection)))
+                self._here = np.concatenate(computed(*(task for task, _ in self.there())))
         elif self._here is None:
-            _, self._here = admitted(None, {"column": self.collection}, self.stats)
+            _, self._here = admitted(None, {"column": self.there()}, self.stats)
         return self._here
+
+    def there(self) -> Any:
+        """The collection; values that are kept, made again where a restart has taken them."""
+        if self._kept is None or _are_lost(self._kept):
+            made = self.collection() if callable(self.collection) else self.collection
+            return self.keep(made) if self.keeps else made
+        return self._kept
+
+    def keep(self, found: Any) -> Any:
+        """Let the workers have the values of what `collection` is, or makes."""
+        tasks = [task for task, _ in found] if isinstance(found, list) else found
+        _, client = scheduler_of(tasks if isinstance(found, list) else [tasks])
+        if client is not None:
+            tasks = client.persist(tasks)
+            is_list = isinstance(found, list)
+            found = [(a, n) for a, (_, n) in zip(tasks, found, strict=True)] if is_list else tasks
+            self._kept = found
+        return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.here(), dtype=dtype, copy=copy)
@@ -144,14 +166,11 @@ class LazyColumn:
         return found
 
 
-def kept_there(collection: Any, stats: FitStatistics) -> Any:
-    """A collection whose values stay on the workers while it is used: they are made once."""
-    return run_with_retries([collection], lambda own: _persisted(own, collection), stats)
+def _are_lost(kept: Any) -> bool:
+    """Whether a restart of the workers has taken results, and what makes them."""
+    from distributed import futures_of
 
-
-def _persisted(executor: Executor, collections: Any) -> Any:
-    client = getattr(executor, "client", None)
-    return collections if client is None else client.persist(collections)
+    return any(future.cancelled() for future in futures_of(kept))
 
 
 Pieces = list[tuple[Any, int, int]]  # parts of a column, of each the first row and the last one
@@ -165,6 +184,8 @@ class RowColumns:
     # of each partition that has rows, and each column; none where there is no such column
     pieces: list[list[Pieces]]
     firsts: list[int]  # number of the first row of each of these partitions
+    # finds the pieces again, which are elsewhere after a restart
+    cut: Callable[[], list[list[Pieces]]]
     # makes others of the columns of a partition; None: they are as given
     change: Callable[..., Sequence[Any]] | None = None
 
@@ -182,35 +203,41 @@ class RowColumns:
             found = iter(executor.fetch(executor.hold([one for of in tasks for one in of])))
             return [[next(found) for _ in of] for of in tasks]
 
-        columns = {
-            name: value.collection if isinstance(value, LazyColumn) else value
-            for name, value in columns.items()
-        }
-        columns = {
-            name: value.rechunk({1: -1}) if getattr(value, "numblocks", ())[1:] > (1,) else value
-            for name, value in columns.items()
-        }
-        lazy = [value for value in columns.values() if is_lazy(value)]
-        uncounted = [each for each in lazy if known_lengths(each) is None]
-        counts = iter(run_with_retries(uncounted, counted, stats) if uncounted else [])
+        def there(value: Any) -> Any:
+            value = value.there() if isinstance(value, LazyColumn) else value
+            is_cut = getattr(value, "numblocks", ())[1:] > (1,)
+            return value.rechunk({1: -1}) if is_cut else value
+
+        uncounted = [
+            each
+            for each in map(there, columns.values())
+            if is_lazy(each) and known_lengths(each) is None
+        ]
+        counts = run_with_retries(uncounted, counted, stats) if uncounted else []
         rows = [(first, first + length) for _, first, length in table.parts()]
-        cuts: list[list[Pieces]] = []
-        for name, value in columns.items():
-            if value is None:
-                cuts.append([[] for _ in rows])
-                continue
-            if isinstance(value, list):  # of a `LazyColumn`
-                parts, lengths = map(list, zip(*value, strict=True))
-            elif is_lazy(value):
-                known = known_lengths(value)
-                lengths = next(counts) if known is None else known.tolist()
-                parts = delayed_parts(value)
-            else:
-                parts = [np.asarray(value)]
-                lengths = [len(parts[0])]
-            check_lengths(table.n_rows, {name: range(sum(lengths))})
-            cuts.append(_cut(parts, np.cumsum(lengths), rows))
-        return cls(table, list(map(list, zip(*cuts, strict=True))), [first for first, _ in rows])
+
+        def cut() -> list[list[Pieces]]:
+            cuts: list[list[Pieces]] = []
+            counted_ones = iter(counts)
+            for name, given in columns.items():
+                value = there(given)
+                if value is None:
+                    cuts.append([[] for _ in rows])
+                    continue
+                if isinstance(value, list):  # of a `LazyColumn`
+                    parts, lengths = map(list, zip(*value, strict=True))
+                elif is_lazy(value):
+                    known = known_lengths(value)
+                    lengths = next(counted_ones) if known is None else known.tolist()
+                    parts = delayed_parts(value)
+                else:
+                    parts = [np.asarray(value)]
+                    lengths = [len(parts[0])]
+                check_lengths(table.n_rows, {name: range(sum(lengths))})
+                cuts.append(_cut(parts, np.cumsum(lengths), rows))
+            return list(map(list, zip(*cuts, strict=True)))
+
+        return cls(table, cut(), [first for first, _ in rows], cut)
 
     def each(
         self, function: Callable[..., Any], name: str, more: Sequence[Any] | None = None
@@ -222,7 +249,7 @@ class RowColumns:
         """
         make, common = dask.delayed(_of_pieces, pure=False), _sent_once((function, self.change))
         key = f"{name}-{uuid4().hex}"
-        given = [self.pieces, self.firsts, *([] if more is None else [more])]
+        given = [self.cut(), self.firsts, *([] if more is None else [more])]
         rows = zip(*given, strict=True)
         return [make(common, *own, dask_key_name=(key, i)) for i, own in enumerate(rows)]
 
@@ -234,7 +261,7 @@ class RowColumns:
         more: Sequence[Any] | None = None,
     ) -> LazyColumn:
         """What a function makes of the columns of each partition, as `each`, in one column."""
-        return self._as_column(self.each(function, name, more), stats)
+        return self._as_column(partial(self.each, function, name, more), stats)
 
     def column_of_all(
         self, function: Callable[..., tuple[Any, Any]], name: str, stats: FitStatistics
@@ -246,23 +273,40 @@ class RowColumns:
         the column does.
         """
         make, cut = (dask.delayed(each, pure=False) for each in (_of_all, _cut_out))
-        key = f"{name}-{uuid4().hex}"
-        parts = self.each(as_they_are, "rows-of-part")
-        made = make(function, parts, dask_key_name=f"all-{key}")
-        told = dask.delayed(_told, pure=False)(made, dask_key_name=f"told-{key}")
         rows = [(first, first + length) for _, first, length in self.table.parts()]
-        parts = [cut(made, *own, dask_key_name=(key, i)) for i, own in enumerate(rows)]
+
+        def tasks() -> list[Any]:
+            key = f"{name}-{uuid4().hex}"
+            parts = self.each(as_they_are, "rows-of-part")
+            made = make(function, parts, dask_key_name=f"all-{key}")
+            told = dask.delayed(_told, pure=False)(made, dask_key_name=f"told-{key}")
+            own = [cut(made, *each, dask_key_name=(key, i)) for i, each in enumerate(rows)]
+            return [made, told, *own]
 
         def work(executor: Executor) -> tuple[LazyColumn | None, Any]:
-            ((found, is_there),) = executor.fetch(executor.hold([made, told])[1:])
-            return self._as_column(_persisted(executor, parts), stats) if is_there else None, found
+            made, told, *parts = tasks()
+            held = executor.hold([made, told])
+            ((found, is_there),) = executor.fetch(held[1:])
+            if not is_there:
+                return None, found
+            column = self._as_column(lambda: tasks()[2:], stats, keeps=True)
+            column.keep(
+                [(part, last - first) for part, (first, last) in zip(parts, rows, strict=True)]
+            )
+            return column, found
 
         return run_with_retries([self.table.collection], work, stats)
 
-    def _as_column(self, tasks: Sequence[Any], stats: FitStatistics) -> LazyColumn:
+    def _as_column(
+        self, tasks: Callable[[], list[Any]], stats: FitStatistics, keeps: bool = False
+    ) -> LazyColumn:
         """Tasks that make a value for each row of the partitions, as a column."""
         lengths = [length for _, _, length in self.table.parts()]
-        return LazyColumn(list(zip(tasks, lengths, strict=True)), self.table.n_rows, stats)
+
+        def made() -> list[tuple[Any, int]]:
+            return list(zip(tasks(), lengths, strict=True))
+
+        return LazyColumn(made, self.table.n_rows, stats, keeps)
 
     def asked(
         self,

@@ -48,6 +48,7 @@ def test_quantiles_and_sums(most, n_ranks):
 
 
 def test_nothing_is_asked():
+    """Of no shares, and of no rows: no array is written to or read, which would be a crash."""
     start, ranks, shares = leaves_of(np.random.default_rng(0), 2, 3, 4, 10)
     table = LeafTable(start, np.array([0, 3]), ranks, shares)
     none = np.empty(0, dtype=np.int64)
