@@ -216,11 +216,19 @@ class RowColumns:
         counts = run_with_retries(uncounted, counted, stats) if uncounted else []
         rows = [(first, first + length) for _, first, length in table.parts()]
 
+        known: list[Any] = [[], []]  # values, and their pieces
+
         def cut() -> list[list[Pieces]]:
+            values = [there(value) for value in columns.values()]
+            if not known[0] or any(a is not b for a, b in zip(known[0], values, strict=True)):
+                known[:] = values, pieces_of(values)
+            found: list[list[Pieces]] = known[1]
+            return found
+
+        def pieces_of(values: Sequence[Any]) -> list[list[Pieces]]:
             cuts: list[list[Pieces]] = []
             counted_ones = iter(counts)
-            for name, given in columns.items():
-                value = there(given)
+            for name, value in zip(columns, values, strict=True):
                 if value is None:
                     cuts.append([[] for _ in rows])
                     continue
