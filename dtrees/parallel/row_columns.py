@@ -199,51 +199,51 @@ class RowColumns:
         """
 
         def counted(executor: Executor) -> list[list[int]]:
-            tasks = [counts_of_rows(each) for each in uncounted]
+            tasks = [counts_of_rows(each) for each in uncounted.values()]
             found = iter(executor.fetch(executor.hold([one for of in tasks for one in of])))
             return [[next(found) for _ in of] for of in tasks]
 
         def there(value: Any) -> Any:
-            value = value.there() if isinstance(value, LazyColumn) else value
+            return value.there() if isinstance(value, LazyColumn) else value
+
+        def whole_rows(value: Any) -> Any:
             is_cut = getattr(value, "numblocks", ())[1:] > (1,)
             return value.rechunk({1: -1}) if is_cut else value
 
-        uncounted = [
-            each
-            for each in map(there, columns.values())
-            if is_lazy(each) and known_lengths(each) is None
-        ]
-        counts = run_with_retries(uncounted, counted, stats) if uncounted else []
+        made = {name: whole_rows(there(value)) for name, value in columns.items()}
+        uncounted = {
+            name: value
+            for name, value in made.items()
+            if is_lazy(value) and known_lengths(value) is None
+        }
+        found = run_with_retries([*uncounted.values()], counted, stats) if uncounted else []
+        counts = dict(zip(uncounted, found, strict=True))
         rows = [(first, first + length) for _, first, length in table.parts()]
 
-        known: list[Any] = [[], []]  # values, and their pieces
+        def pieces_of(name: str, value: Any) -> list[Pieces]:
+            """The pieces of a column in each partition."""
+            if value is None:
+                return [[] for _ in rows]
+            if isinstance(value, list):  # of a `LazyColumn`
+                parts, lengths = map(list, zip(*value, strict=True))
+            elif is_lazy(value):
+                known = known_lengths(value)
+                lengths = counts[name] if known is None else known.tolist()
+                parts = delayed_parts(value)
+            else:
+                parts = [np.asarray(value)]
+                lengths = [len(parts[0])]
+            check_lengths(table.n_rows, {name: range(sum(lengths))})
+            return _cut(parts, np.cumsum(lengths), rows)
+
+        cuts: dict[str, tuple[Any, list[Pieces]]] = {}
 
         def cut() -> list[list[Pieces]]:
-            values = [there(value) for value in columns.values()]
-            if not known[0] or any(a is not b for a, b in zip(known[0], values, strict=True)):
-                known[:] = values, pieces_of(values)
-            found: list[list[Pieces]] = known[1]
-            return found
-
-        def pieces_of(values: Sequence[Any]) -> list[list[Pieces]]:
-            cuts: list[list[Pieces]] = []
-            counted_ones = iter(counts)
-            for name, value in zip(columns, values, strict=True):
-                if value is None:
-                    cuts.append([[] for _ in rows])
-                    continue
-                if isinstance(value, list):  # of a `LazyColumn`
-                    parts, lengths = map(list, zip(*value, strict=True))
-                elif is_lazy(value):
-                    known = known_lengths(value)
-                    lengths = next(counted_ones) if known is None else known.tolist()
-                    parts = delayed_parts(value)
-                else:
-                    parts = [np.asarray(value)]
-                    lengths = [len(parts[0])]
-                check_lengths(table.n_rows, {name: range(sum(lengths))})
-                cuts.append(_cut(parts, np.cumsum(lengths), rows))
-            return list(map(list, zip(*cuts, strict=True)))
+            for name, given in columns.items():
+                value = there(given)  # another one after a restart
+                if name not in cuts or cuts[name][0] is not value:
+                    cuts[name] = value, pieces_of(name, whole_rows(value))
+            return list(map(list, zip(*(pieces for _, pieces in cuts.values()), strict=True)))
 
         return cls(table, cut(), [first for first, _ in rows], cut)
 
