@@ -104,6 +104,10 @@ class Outputs(Target):
         exponents = np.array([own.y_exponent for own in self.of_outputs], dtype=np.int64)
         return exponents - exponents.min()
 
+    def by_output(self, shares: np.ndarray) -> list[np.ndarray]:
+        """Shares of the classes of each output, float64 (n, n_classes)."""
+        return shares_by_output(shares, [own.n_classes for own in self.of_outputs])
+
     def order_of_outputs(self) -> np.ndarray:
         """Outputs in an order that depends on their numbers alone, int64 (n_outputs,).
 
@@ -193,6 +197,11 @@ class Outputs(Target):
                 replace(each, y=each.y[:0], w=None, wy=None, means=None) for each in targets
             ),
         )
+
+
+def shares_by_output(shares: np.ndarray, n_classes: Sequence[int]) -> list[np.ndarray]:
+    """Shares of classes that stand side by side, by output."""
+    return np.split(shares, np.cumsum(n_classes)[:-1], axis=1)
 
 
 def _rows_of(columns: Sequence[Any], sample_weight: Any, of_classes: bool) -> Iterator[GivenRows]:

@@ -726,9 +726,23 @@ class Target(LockedArrays):
         return 1
 
     @property
+    def of_outputs(self) -> tuple[Target, ...]:
+        """The target of each column of y."""
+        return (self,)
+
+    @property
     def n_statistics(self) -> int:
         """Length of a row's or node's statistics: the classes, or weight and weighted target."""
         return self.n_classes if self.kind == "classification" else 2
+
+    @property
+    def n_values(self) -> int:
+        """Values of a node: the classes, or 1; of all outputs."""
+        return self.n_statistics - (self.kind == "regression")
+
+    def by_output(self, shares: np.ndarray) -> list[np.ndarray]:
+        """Shares of the classes of each output, float64 (n, n_classes)."""
+        return [shares]
 
     @property
     def weight_unit(self) -> float:

@@ -361,7 +361,7 @@ feature_names_in_ : object array of shape (n_features_in_,)
 """,
     "outputs": """\
 n_outputs_ : int
-    1.
+    Number of targets.
 """,
     "tree": """\
 tree_ : TreeView
@@ -377,11 +377,13 @@ oob_scores_ : float64 array of shape (n_estimators_,)
 """,
     "classes out of bag": """\
 oob_decision_function_ : float64 array of shape (n_rows, n_classes_)
-    Shares of the classes by the trees whose bag lacks the row; nan where there is none.
+    Shares of the classes by the trees whose bag lacks the row; nan where there is none. Of an
+    indicator matrix of labels (n_rows, n_classes, n_outputs_).
 """,
     "numbers out of bag": """\
 oob_prediction_ : float64 array of shape (n_rows,)
-    Mean of the trees whose bag lacks the row; nan where there is none.
+    Mean of the trees whose bag lacks the row; nan where there is none. Of several targets
+    (n_rows, n_outputs_).
 """,
     "trees": """\
 forest_ : dtrees.core.model.tree.Forest

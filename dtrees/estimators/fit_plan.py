@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from dtrees._forks import cached_property
 from dtrees._warnings import warn
@@ -249,8 +249,6 @@ class FitPlan:
             "monotonic_cst (Monotonicity constraints are not supported with multiple output)": (
                 own.monotonic_cst is not None
             ),
-            "oob_score": bool(getattr(own, "oob_score", False)),
-            "oob_tol": getattr(own, "oob_tol", None) is not None,
             "keep_rows": bool(getattr(own, "keep_rows", False)),
         }
         refused = [what for what, is_asked in asked.items() if is_asked]
@@ -271,6 +269,8 @@ class FitPlan:
                 if values.dtype.kind == "f":
                     check_finite(values, "y")
                     check_classification_targets(values)
+            if own.oob_score or own.oob_tol is not None:
+                _check_indicator(columns)
         return table
 
     def code(
@@ -444,6 +444,17 @@ class RowsElsewhere:
         if self.cuts is None:
             return None
         return self.columns.each(partial(_cut_weights_of, self.read, self.cuts), "weights-of-part")
+
+
+def _check_indicator(columns: Sequence[Any]) -> None:
+    """Refuse targets that have no share of right rows, as scikit-learn does."""
+    are_numbers = all(np.asarray(values).dtype.kind in "biuf" for values in columns)
+    kind = type_of_target(np.column_stack(columns)) if are_numbers else "multiclass-multioutput"
+    if kind != "multilabel-indicator":
+        raise ValueError(
+            f"The type of target cannot be used to compute OOB estimates. Got {kind}; of several "
+            "targets of classes, only multilabel-indicator is supported."
+        )
 
 
 def _place_of(estimator: BaseModel, n_classes: int = 0) -> dict[str, Any]:

@@ -49,6 +49,7 @@ import numpy as np
 from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ForestFit, listening, told
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.outputs import columns_of_outputs
 from dtrees.coding.target import Ask, Target
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import LARGEST_RATE, Bags, KeysElsewhere, Resampling
@@ -550,11 +551,13 @@ class FitOfForest:
             learned["_oob_keys"] = bags.row_id
         if learned and bags.means is not None:
             learned["_oob_means"] = bags.means
-        return {**self.forest._oob_predictions(mean), **learned, "oob_score_": score}
+        target = self.training.encoded.target
+        return {**self.forest._oob_predictions(mean, target), **learned, "oob_score_": score}
 
     def _score(self, oob: OutOfBag) -> float:
         """Score of the rows that have a vote."""
-        y = np.asarray(self.training.y).ravel()
+        columns = columns_of_outputs(self.training.y)
+        y = np.asarray(self.training.y).ravel() if columns is None else np.column_stack(columns)
         return self.forest._oob_score(oob.mean(), y, self.training.encoded.target)
 
 

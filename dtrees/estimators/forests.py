@@ -69,6 +69,7 @@ from dtrees.estimators.prediction import (
     ForestPredictor,
     IntervalPredictor,
     Predictor,
+    labels_of_outputs,
     scaled_errors,
     warn_of_infinite,
 )
@@ -219,6 +220,9 @@ class BaseForest(base.Ensemble):
         self._check_parameters()
         stays = self.warm_start and hasattr(self, "forest_")
         kept = kept_trees(self) if stays else ()
+        learns = self.oob_score or self.oob_tol is not None or self.keep_rows  # of trees that stay
+        if len(kept) == self.n_estimators and not learns and checkpoint is None:
+            return self
         there = None if checkpoint is None else Checkpoint(checkpoint)
         seed = self._fit_seed if stays else seed_of(self, there)
         given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
@@ -371,7 +375,7 @@ class BaseForest(base.Ensemble):
         """Score of out-of-bag predictions, of rows that have one; nan where there are too few."""
         raise NotImplementedError
 
-    def _oob_predictions(self, mean: np.ndarray) -> dict[str, Any]:
+    def _oob_predictions(self, mean: np.ndarray, target: Target) -> dict[str, Any]:
         """The attribute that holds out-of-bag predictions."""
         raise NotImplementedError
 
@@ -476,14 +480,23 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         voted = ~np.isnan(mean[:, 0])
         if not voted.any():
             return math.nan
-        codes = mean[voted].argmax(axis=1)
+        shares = target.by_output(mean[voted])
         if not callable(self.oob_score):
-            return float(np.mean(codes == target.y[voted]))  # accuracy
-        assert target.classes is not None
-        return float(self.oob_score(y[voted], target.classes.take(codes)))
+            codes = np.stack([own.argmax(axis=1) for own in shares], axis=1)
+            right = codes == target.y[voted].reshape(codes.shape)
+            return float(np.mean(right.all(axis=1)))  # accuracy
+        classes = [own.classes for own in target.of_outputs if own.classes is not None]
+        labels = labels_of_outputs(classes, shares)
+        return float(self.oob_score(y[voted], labels.reshape(y[voted].shape)))
 
-    def _oob_predictions(self, mean: np.ndarray) -> dict[str, Any]:
-        return {"oob_decision_function_": mean}
+    def _oob_predictions(self, mean: np.ndarray, target: Target) -> dict[str, Any]:
+        shares = target.by_output(mean)
+        if len(shares) == 1:
+            return {"oob_decision_function_": mean}
+        found = np.zeros((len(mean), max(own.shape[1] for own in shares), len(shares)))
+        for output, own in enumerate(shares):
+            found[:, : own.shape[1], output] = own
+        return {"oob_decision_function_": found}
 
 
 class ForestRegressor(RegressorMixin, BaseForest):
@@ -557,6 +570,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
         Costs O(fitted rows x trees) for each row of `X`, in blocks of a few MB.
         """
         check_is_fitted(self)
+        self._refuse_outputs("prediction_interval", "Fit a model per target.")
         predictor = self._predictor()
         assert isinstance(predictor, ForestPredictor)
         found = IntervalPredictor.of(predictor, vars(self), confidence)
@@ -579,14 +593,16 @@ class ForestRegressor(RegressorMixin, BaseForest):
         if np.count_nonzero(voted) < 2:
             return math.nan
         score = self.oob_score if callable(self.oob_score) else r2_score
-        return float(score(y[voted], mean[voted, 0]))
+        return float(score(y[voted], mean[voted].reshape(y[voted].shape)))
 
-    def _oob_predictions(self, mean: np.ndarray) -> dict[str, Any]:
-        return {"oob_prediction_": mean[:, 0]}
+    def _oob_predictions(self, mean: np.ndarray, target: Target) -> dict[str, Any]:
+        return {"oob_prediction_": mean[:, 0] if target.n_outputs == 1 else mean}
 
     def _oob_errors_of(
         self, oob: OutOfBag, y: np.ndarray, counts: np.ndarray | None
     ) -> dict[str, Any]:
+        if oob.growth.target.n_outputs > 1:
+            return {}
         errors = scaled_errors(y, oob.mean()[:, 0], oob.spread(), counts)
         return {"_oob_scaled_errors": errors}
 

@@ -22,7 +22,7 @@ the table is not needed::
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from scipy.sparse import csr_matrix, hstack
 from dtrees._forks import cached_property
 from dtrees._warnings import warn
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.outputs import shares_by_output
 from dtrees.coding.tables import Table
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.membership.resampling import Bags
@@ -135,18 +136,12 @@ class Predictor(Model):
         if self.classes is None:
             return values[:, 0] if values.shape[1] == 1 else values
         if isinstance(self.classes, list):
-            return _side_by_side(
-                [
-                    own.take(shares.argmax(axis=1))
-                    for own, shares in zip(self.classes, self._by_output(values), strict=True)
-                ]
-            )
+            return labels_of_outputs(self.classes, self._by_output(values))
         return self.classes.take(values.argmax(axis=1))
 
     def _by_output(self, values: np.ndarray) -> list[np.ndarray]:
         """Shares of the classes of each of several targets."""
-        assert isinstance(self.classes, list)
-        return np.split(values, np.cumsum([len(own) for own in self.classes])[:-1], axis=1)
+        return shares_by_output(values, list(map(len, self.classes)))
 
     def predict_proba(self, X: Any, run: Runner = serial) -> Any:
         """Shares of the classes, float64 (n_rows, n_classes); of several targets, a list."""
@@ -166,8 +161,9 @@ class Predictor(Model):
         return self._paths(self.apply(X, run))
 
 
-def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
-    """Labels of several targets, (n, n_outputs): objects where no type holds all of them."""
+def labels_of_outputs(classes: Sequence[np.ndarray], shares: Sequence[np.ndarray]) -> np.ndarray:
+    """Likeliest labels, (n, n_outputs): objects where no type holds those of all targets."""
+    columns = [own.take(each.argmax(axis=1)) for own, each in zip(classes, shares, strict=True)]
     kinds = {"n" if column.dtype.kind in "biuf" else column.dtype.kind for column in columns}
     if len(kinds) == 1:
         return np.column_stack(columns)

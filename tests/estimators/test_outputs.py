@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import dask.array as da
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from sklearn import ensemble, tree
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
+from sklearn.metrics import explained_variance_score, f1_score, r2_score
 from sklearn.model_selection import cross_val_score
 
 import dtrees
@@ -256,6 +258,76 @@ def test_copies_answer_alike(table, kind):
     np.testing.assert_array_equal(lazy.compute(), model.predict(X), strict=True)
 
 
+def mean_out_of_bag(model, X):
+    """Means over the trees that have not seen a row, by output; nan where there is none."""
+    sums, votes = None, np.zeros((len(X), 1))
+    for one, seen in zip(model.estimators_, model.estimators_samples_, strict=True):
+        out = ~np.isin(np.arange(len(X)), seen)
+        answers = one.predict_proba(X) if hasattr(one, "predict_proba") else [one.predict(X)]
+        own = [answer * out[:, None] for answer in answers]
+        sums = own if sums is None else [a + b for a, b in zip(sums, own, strict=True)]
+        votes += out[:, None]
+    with np.errstate(invalid="ignore"):
+        return [each / votes for each in sums]
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
+def test_numbers_out_of_bag(table, kind):
+    X, _, y = table
+    how = {"bootstrap": True, "oob_score": True, "n_estimators": 20, "random_state": 2}
+    model = kind(**how).fit(X, y)
+    (mean,) = mean_out_of_bag(model, X)
+    np.testing.assert_allclose(model.oob_prediction_, mean, rtol=1e-12)
+    voted = ~np.isnan(mean[:, 0])
+    assert model.oob_score_ == pytest.approx(r2_score(y[voted], mean[voted]))
+    own = kind(**how | {"oob_score": explained_variance_score}).fit(X, pd.DataFrame(y))
+    assert own.oob_score_ == pytest.approx(explained_variance_score(y[voted], mean[voted]))
+    again = kind(**how | {"n_estimators": 15, "warm_start": True}).fit(X, y)
+    again.set_params(n_estimators=20).fit(X, y)
+    np.testing.assert_array_equal(again.oob_prediction_, model.oob_prediction_)
+    turned = kind(**how).fit(X, y[:, ::-1])
+    np.testing.assert_array_equal(turned.oob_prediction_, model.oob_prediction_[:, ::-1])
+    one = kind(**how).fit(X, y[:, 0])
+    twice = kind(**how).fit(X, np.c_[y[:, 0], y[:, 0]])
+    for column in twice.oob_prediction_.T:
+        np.testing.assert_array_equal(column, one.oob_prediction_)
+    assert twice.oob_score_ == one.oob_score_
+    flat = kind(**how | {"oob_score": False, "oob_tol": 1.0, "n_estimators": 40}).fit(X, y)
+    assert flat.n_estimators_ == 20 == len(flat.oob_scores_)
+    assert flat.oob_scores_[-1] == model.oob_score_
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame])
+def test_indicators_out_of_bag(kind, form):
+    X, y = make_multilabel_classification(120, n_classes=3, random_state=0)
+    how = {"bootstrap": True, "oob_score": True, "n_estimators": 20, "random_state": 2}
+    model = kind(**how).fit(X, form(y))
+    mean = mean_out_of_bag(model, X)
+    assert model.oob_decision_function_.shape == (120, 2, 3)
+    np.testing.assert_allclose(model.oob_decision_function_, np.stack(mean, axis=2), rtol=1e-12)
+    voted = ~np.isnan(mean[0][:, 0])
+    labels = np.stack([each.argmax(axis=1) for each in mean], axis=1)
+    assert model.oob_score_ == pytest.approx((labels == y)[voted].all(axis=1).mean())
+    scorer = partial(f1_score, average="micro")
+    own = kind(**how | {"oob_score": scorer}).fit(X, form(y))
+    assert own.oob_score_ == pytest.approx(scorer(y[voted], labels[voted]))
+    constant = kind(**how).fit(X, np.c_[y[:, 0], np.ones(len(y), dtype=int)])
+    assert constant.oob_decision_function_.shape == (120, 2, 2)
+    np.testing.assert_array_equal(
+        constant.oob_decision_function_[voted][:, :, 1], [[1, 0]] * voted.sum()
+    )
+
+
+@pytest.mark.parametrize("asked", [{"oob_score": True}, {"oob_tol": 0.1}])
+def test_classes_without_a_score_out_of_bag(table, asked):
+    X, y, _ = table
+    words = pd.DataFrame({"a": y[:, 0], "b": np.array(list("abcd"))[y[:, 1]]})
+    for given in (y, words):
+        with pytest.raises(ValueError, match="type of target cannot be used to compute OOB"):
+            RandomForestClassifier(3, **asked).fit(X, given)
+
+
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesRegressor])
 def test_a_warm_start_goes_on(table, kind):
     X, classes, numbers = table
@@ -280,8 +352,6 @@ REFUSED = {
     "poisson": (DecisionTreeRegressor(criterion="poisson"), "criterion='poisson'"),
     "function": (DecisionTreeClassifier(criterion="chi_square"), "criterion='chi_square'"),
     "monotonic": (DecisionTreeRegressor(monotonic_cst=[1, 0, 0, 0]), "monotonic_cst"),
-    "oob": (RandomForestRegressor(oob_score=True), "oob_score"),
-    "oob_tol": (RandomForestRegressor(oob_tol=0.1), "oob_tol"),
     "rows": (RandomForestRegressor(keep_rows=True), "keep_rows"),
     "rows of a tree": (DecisionTreeRegressor(keep_rows=True), "keep_rows"),
     "regime": (RandomForestRegressor(regime="partitioned"), "partitioned regime"),

@@ -8,7 +8,7 @@ sums are the same bits wherever trees grow::
     tree 1  ──▶ rows, leaves ──────────────────────────┼──▶ total += value[leaves]     in this order
     tree 2  ──▶ rows, leaves ──────────────────────────┘    votes += 1
 
-Memory: 8 bytes x n_rows x (n_classes or 1) for the totals, 8 x n_rows for the votes, and 16 for
+Memory: 8 bytes x n_rows x n_values for the totals, 8 x n_rows for the votes, and 16 for
 each row out of the bag of a tree that waits for its turn: a few per thread and no more
 (`dtrees.parallel.threads`).
 
@@ -53,10 +53,10 @@ class SumsOfTrees:
 
     def __init__(self, target: Target, n_rows: int) -> None:
         self._target = target
-        self.total = np.zeros((n_rows, max(1, target.n_classes)))  # shares of classes, or means
+        self.total = np.zeros((n_rows, target.n_values))  # shares of classes, or means
         self.votes = np.zeros(n_rows, dtype=np.int64)  # trees that were added up
         self._offsets: list[Any] = []
-        n_numbers = n_rows if target.n_classes == 0 else 0
+        n_numbers = n_rows if target.n_classes == 0 and target.n_outputs == 1 else 0
         # squares of the means in the unit of the largest, and `floor_of` the trees
         self.squares, self.floors = np.zeros(n_numbers), np.zeros(n_numbers)
 

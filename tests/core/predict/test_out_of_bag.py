@@ -18,7 +18,7 @@ def test_sums_are_those_of_a_loop_over_trees():
     forest = RandomForestClassifier(15, random_state=1, oob_score=True).fit(X, Y)
     bags = Bags(forest._fit_seed, 1.0, np.arange(len(Y), dtype=np.uint64))
     _, coded = CodeBook.fit_encode(X, max_bins=forest.max_bins)
-    target = SimpleNamespace(n_classes=3)
+    target = SimpleNamespace(n_classes=3, n_values=3)
     growth = SimpleNamespace(
         coded=coded, target=target, times=bags.multiplicity, rows_out=bags.rows_out
     )
@@ -43,7 +43,7 @@ def test_trees_that_come_are_seen_in_their_order():
     _, coded = CodeBook.fit_encode(X, max_bins=forest.max_bins)
     growth = SimpleNamespace(
         coded=coded,
-        target=SimpleNamespace(n_classes=3),
+        target=SimpleNamespace(n_classes=3, n_values=3),
         times=bags.multiplicity,
         rows_out=bags.rows_out,
     )
