@@ -127,12 +127,12 @@ class Outputs(Target):
         ]
         return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
-    def digest(self, first_row: int = 0) -> int:
-        """ValueError: checkpoints, which ask for it, do not take several targets."""
-        raise ValueError(
-            "A checkpoint does not support several targets yet. Fit without one, or a model per "
-            "column of y."
-        )
+    def facts(self) -> dict[str, Any]:
+        """What tells a target from others: units of all outputs, and the digest of the rows."""
+        found = super().facts()
+        for output, own in enumerate(self.of_outputs):
+            found |= {f"{name} of output {output}": fact for name, fact in own.facts().items()}
+        return found
 
     def facts_of_trees(self) -> dict[str, Any]:
         """What trees have to know of the outputs, as attributes of `core.model.tree.Tree`."""

@@ -810,7 +810,8 @@ class Target(LockedArrays):
 
     def digest(self, first_row: int = 0) -> int:
         """A number that tells the rows apart from others; those of parts add up modulo 2**64."""
-        return digest_of_arrays(list(self._of_rows().values()), first_row)
+        columns = [np.atleast_2d(array.T) for array in self._of_rows().values()]
+        return digest_of_arrays([each for own in columns for each in own], first_row)
 
     def facts(self) -> dict[str, Any]:
         """What tells a target from others: its units, and the digest of its rows."""

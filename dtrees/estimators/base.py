@@ -85,8 +85,8 @@ LEARNS_COLUMNS: Mapping[str, tuple[Constraint, ...]] = {
     "_date_orders": (ArrayOf(1, np.dtype(np.uint8)),),  # of `dtrees.coding.times`, by column
 }
 LEARNS_CLASSES: Mapping[str, tuple[Constraint, ...]] = {
-    "classes_": (ArrayOf(1),),
-    "n_classes_": (IntegerIn(1, MOST),),
+    "classes_": (ArrayOf(1), InstanceOf(list, "list")),  # of several targets, as the next one
+    "n_classes_": (IntegerIn(1, MOST), InstanceOf(list, "list")),
 }
 
 # What trees and forests may be given, and what they learn.
@@ -114,7 +114,7 @@ TREE_CONSTRAINTS: Mapping[str, tuple[Constraint, ...]] = {
 }
 TREE_LEARNS: Mapping[str, tuple[Constraint, ...]] = {
     **LEARNS_COLUMNS,
-    "n_outputs_": (IntegerIn(1, 1),),
+    "n_outputs_": (IntegerIn(1, MOST),),
     "max_features_": (IntegerIn(1, MOST),),
 }
 
@@ -388,7 +388,6 @@ class BaseModel(BaseEstimator):
         return (self.forest_.trees,)
 
     def _parts(self) -> Parts:
-        self._refuse_outputs("A model file", "Pickle it instead, or save a model per target.")
         learned, parameters = self._learned_attributes(), self.get_params(deep=False)
         return Parts(parameters, learned, self.forest_.trees, self.codebook_, self._saw_missing)
 

@@ -425,9 +425,14 @@ class BaseForest(base.Ensemble):
         learned = parts.attributes
         if learned["max_features_"] > learned["n_features_in_"]:
             raise ValueError("max_features_ is more than n_features_in_")
-        sums = learned.get("oob_decision_function_")
-        if sums is not None and sums.shape[1] != len(learned["classes_"]):
-            raise ValueError("oob_decision_function_ has not a column for every class")
+        n_outputs, n_classes = learned["n_outputs_"], learned.get("n_classes_")
+        several = (n_outputs,) if n_outputs > 1 else ()
+        for name, widths in (
+            ("oob_decision_function_", (np.max(n_classes or 0), *several)),
+            ("oob_prediction_", several),
+        ):
+            if name in learned and learned[name].shape[1:] != widths:
+                raise ValueError(f"{name} has not a column for every class and target")
         scores = learned.get("oob_scores_")
         if scores is not None and len(scores) != len(parts.trees):
             raise ValueError("oob_scores_ are not those of the trees")
@@ -465,7 +470,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):
     _learns = {  # noqa: RUF012
         **BaseForest._learns,
         **LEARNS_CLASSES,
-        "oob_decision_function_": (ArrayOf(2, np.dtype(np.float64)),),
+        "oob_decision_function_": tuple(ArrayOf(n, np.dtype(np.float64)) for n in (2, 3)),
     }
 
     score = base.score
@@ -512,7 +517,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
     _learns = {  # noqa: RUF012
         **BaseForest._learns,
         **quantiles.LEARNS_ROWS,
-        "oob_prediction_": (ArrayOf(1, np.dtype(np.float64)),),
+        "oob_prediction_": tuple(ArrayOf(n, np.dtype(np.float64)) for n in (1, 2)),
         "_oob_errors": (ArrayOf(1, np.dtype(np.float64)),),  # in models of older versions
         "_oob_scaled_errors": (ArrayOf(1, np.dtype(np.float64)),),
         "_oob_keys": (ArrayOf(1, np.dtype(np.uint64)),),

@@ -239,7 +239,6 @@ class BaseDecisionTree(BaseModel):
         return TreePredictor(view.codebook, classes, type(self).__name__, view.model)
 
     def _parts(self) -> Parts:
-        self._refuse_outputs("A model file", "Pickle it instead, or save a model per target.")
         learned, parameters = self._learned_attributes(), self.get_params(deep=False)
         view = self.tree_
         return Parts(parameters, learned, (view.model,), view.codebook, view.saw_missing)

@@ -34,7 +34,8 @@ model.json
     ``saw_missing``, which columns had missing values at fit.
 ``trees``
     ``layout``, ``n_columns``, ``criterion``, and for "compact" also ``n_statistics``, and
-    ``has_impurity`` where no node has one (boosted models).
+    ``has_impurity`` where no node has one (boosted models). Of several targets of classes,
+    ``n_classes`` of each.
 
     "compact": the arrays of `dtrees.core.model.packing`. A few bytes per node; trees are computed
     from them when the file is opened.

@@ -75,16 +75,23 @@ def check_attributes(
         expect(bool((book.units[orders > 0] == DATETIME).all()), "_date_orders")
     has_classes = "classes_" in kind._learns
     is_regression = trees[0].criterion in REGRESSION
-    expect(not is_regression or trees[0].statistics.shape[1] == 2, "the statistics")
+    n_outputs = attributes.get("n_outputs_", 1)
+    expect(trees[0].n_outputs == n_outputs, "n_outputs_, or the statistics")
     expect(is_regression == (kind._adds_steps or not has_classes), "the criterion")
     if not has_classes:
         return
-    classes = attributes["classes_"]
-    expect(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_")
-    expect(kind._adds_steps or len(classes) == trees[0].n_values, "classes_")
-    try:
-        distinct = set(classes.tolist())
-    except TypeError:  # lists, say
-        distinct = set()
-    expect(0 < len(classes) == len(distinct), "classes_")
-    expect(attributes["n_classes_"] == len(classes), "n_classes_")
+    all_classes, n_classes = attributes["classes_"], attributes["n_classes_"]
+    if n_outputs == 1:
+        all_classes, n_classes = [all_classes], [n_classes]
+    expect(isinstance(all_classes, list) and isinstance(n_classes, list), "classes_")
+    in_trees = list(trees[0].n_classes) or [trees[0].n_values]
+    expect(kind._adds_steps or n_classes == in_trees, "n_classes_")
+    expect(len(all_classes) == len(n_classes), "classes_")
+    for classes, n in zip(all_classes, n_classes, strict=True):
+        expect(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_")
+        try:
+            distinct = set(classes.tolist())
+        except TypeError:  # lists, say
+            distinct = set()
+        expect(0 < len(classes) == len(distinct), "classes_")
+        expect(n == len(classes), "n_classes_")

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.core.data.criteria import CRITERIA
+from dtrees.core.data.criteria import CRITERIA, REGRESSION
 from dtrees.core.model import packing
-from dtrees.core.model.flat import DTYPES, TYPES, Shape, flatten, split_trees
+from dtrees.core.model.flat import DTYPES, TYPES, Shape, flatten, n_classes_of, split_trees
 from dtrees.core.model.tree import (
     ABOVE,
     AT_MOST,
@@ -65,8 +65,14 @@ def decode_trees(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) 
         return packing.unpack(arrays, document)
     n_nodes, n_words = arrays["n_nodes"], arrays["n_words"]
     units = {name: arrays[name] for name in UNITS}
-    for each in (n_nodes, n_words, *units.values()):
+    n_statistics = arrays["statistics"].shape[-1]
+    n_outputs = n_statistics - 1 if document["criterion"] in REGRESSION else 1
+    n_classes = n_classes_of(document, n_statistics)
+    for each in (n_nodes, n_words, units["weight_unit"]):
         expect(each.shape == n_nodes.shape == (len(n_nodes),), "the number of trees")
+    for each in (units["unit"], units["offset"]):
+        sizes = (len(n_nodes), n_outputs) if n_outputs > 1 else (len(n_nodes),)
+        expect(each.shape == sizes, "the number of trees or outputs")
     expect(n_nodes.dtype == n_words.dtype == np.int64, "the number of nodes")
     expect(all(each.dtype == np.float64 for each in units.values()), "the units")
     weight_unit = units["weight_unit"]
@@ -90,6 +96,7 @@ def decode_trees(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) 
         n_columns=int(document["n_columns"]),
         criterion=document["criterion"],
         units=units,
+        n_classes=n_classes,
     )
 
 

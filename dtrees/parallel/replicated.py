@@ -256,7 +256,9 @@ def unpack(packed: dict[str, Any]) -> tuple[Tree, ...]:
     following = np.arange(1, len(starts) + 1) - starts
     is_leaf = all_of["test"] == LEAF
     all_of["children_left"] = np.where(is_leaf, NO_CHILD, following).astype(np.int32)
-    facts = {name: packed[name] for name in ("n_columns", "criterion")}
+    facts = {
+        name: packed[name] for name in ("n_columns", "criterion", "n_classes") if name in packed
+    }
     return split_trees(all_of, words, n_nodes, n_words, units=units, **facts)
 
 

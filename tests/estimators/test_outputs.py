@@ -370,11 +370,59 @@ def test_what_does_not_take_them_says_what_to_do(table, name):
     assert "a model per column of y" in str(error.value)
 
 
-def test_checkpoints_and_collections_refuse_them(table, tmp_path):
+@pytest.mark.parametrize("layout", ["compact", "flat"])
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_files_answer_alike(table, kind, layout, tmp_path):
+    X, classes, numbers = table
+    y = numbers
+    if kind in CLASSIFIERS:
+        y = pd.DataFrame({"word": np.array(["no", "yes"])[classes[:, 0]], "number": classes[:, 1]})
+    model = made(kind).fit(X, y, np.random.default_rng(0).uniform(0.5, 2, len(X)))
+    dtrees.save(model, tmp_path / "model", layout=layout)
+    again = dtrees.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X), strict=True)
+    for trees in zip(getattr(model, "forest_", ()), getattr(again, "forest_", ()), strict=True):
+        assert trees[0].equals(trees[1])
+    learned = model._learned_attributes()
+    assert learned.keys() == again._learned_attributes().keys()
+    assert learned["n_outputs_"] == again.n_outputs_ == 2 + (kind in REGRESSORS)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_files_hold_scores_out_of_bag(table, kind, tmp_path):
+    X, classes, numbers = table
+    y = classes > 1 if kind is RandomForestClassifier else numbers
+    model = kind(20, random_state=0, oob_score=True).fit(X, y)
+    dtrees.save(model, tmp_path / "model")
+    again = dtrees.load(tmp_path / "model")
+    for name in ("oob_decision_function_", "oob_prediction_"):
+        assert hasattr(model, name) == hasattr(again, name)
+        if hasattr(model, name):
+            np.testing.assert_array_equal(getattr(again, name), getattr(model, name), strict=True)
+    name = "oob_prediction_" if kind is RandomForestRegressor else "oob_decision_function_"
+    setattr(model, name, getattr(model, name)[:, :1])
+    with pytest.raises(ValueError, match=f"{name} has not a column for every class and target"):
+        dtrees.save(model, tmp_path / "model")
+
+
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_checkpoints_go_on(table, kind, tmp_path):
+    X, classes, numbers = table
+    y = classes if kind in CLASSIFIERS else numbers
+    whole = made(kind).fit(X, y)
+    if hasattr(whole, "forest_"):
+        kind(2, random_state=0).fit(X, y, checkpoint=tmp_path)
+    for _ in range(2):  # of the whole fit, and of one that is there
+        model = made(kind).fit(X, y, checkpoint=tmp_path)
+        np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+    for other in (y[:, ::-1], y[:, :1], np.c_[y, y[:, 0]], np.where(y == y[0], y[1], y)):
+        with pytest.raises(ValueError, match="holds trees of another fit"):
+            made(kind).fit(X, other.squeeze(), checkpoint=tmp_path)
+
+
+def test_collections_refuse_them(table, tmp_path):
     X, classes, numbers = table
     for model in (DecisionTreeRegressor(), RandomForestRegressor(2)):
-        with pytest.raises(ValueError, match="checkpoint does not support several targets"):
-            model.fit(X, numbers, checkpoint=tmp_path)
         with pytest.raises(ValueError, match="several targets"):
             model.fit(da.from_array(X, chunks=(50, -1)), numbers)
     model = DecisionTreeClassifier().fit(X, classes)
@@ -386,8 +434,6 @@ def test_checkpoints_and_collections_refuse_them(table, tmp_path):
 def test_what_reads_a_model_refuses_them(table, kind, tmp_path):
     X, classes, numbers = table
     model = made(kind).fit(X, classes if kind in CLASSIFIERS else numbers)
-    with pytest.raises(ValueError, match="several targets"):
-        dtrees.save(model, tmp_path / "model")
     with pytest.raises(ValueError, match="several targets"):
         model.predict_contributions(X)
     one = model if kind is DecisionTreeClassifier else model.estimators_[0]

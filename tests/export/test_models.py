@@ -11,6 +11,7 @@ import tempfile
 import warnings
 import zipfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -667,6 +668,47 @@ FLAT = {
     "one tree": (array_in("trees/n_nodes", lambda a: a[:0]), "number of trees"),
     "missing array": (without("trees/statistics"), "KeyError"),
 }
+
+
+def file_of_several(folder, layout, numbers=False):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, (60, 2))
+    kind = RandomForestRegressor if numbers else RandomForestClassifier
+    model = kind(2, max_depth=3, random_state=0).fit(X, y)
+    save(model, folder / "model", layout=layout)
+    return model, X
+
+
+OF_SEVERAL = {
+    "sums": (set_in("trees", "n_classes", to=[3, 2]), "classes of several"),
+    "halves": (set_in("trees", "n_classes", to=[1.5, 4.5]), "classes of several"),
+    "none": (set_in("trees", "n_classes", to=[6, 0]), "classes of several"),
+    "no list": (set_in("trees", "n_classes", to=6), "classes of several"),
+    "one": (set_in("trees", "n_classes", to=[6]), "classes of several"),
+    "others": (set_in("trees", "n_classes", to=[2, 4]), "differ in weight|n_classes_"),
+    "left out": (lambda document, arrays: document["trees"].pop("n_classes"), "the statistics"),
+    "labels": (set_in("attributes", "classes_", to=[1]), "classes_"),
+    "labels of one": (lambda document, arrays: document["attributes"]["classes_"].pop(), "classes"),
+    "their number": (set_in("attributes", "n_classes_", to=[3, 4]), "n_classes_"),
+    "outputs": (set_in("attributes", "n_outputs_", to=1), "the statistics"),
+    "no outputs": (set_in("attributes", "n_outputs_", to=[2]), "the statistics"),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", OF_SEVERAL)
+def test_files_of_several_targets_that_were_made_to_deceive(name, layout, tmp_path):
+    change, message = OF_SEVERAL[name]
+    with pytest.raises(ModelFileError, match=message):
+        load(rewritten(tmp_path, change, layout, file_of_several))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["unit", "offset"])
+def test_units_of_several_targets(name, layout, tmp_path):
+    made = partial(file_of_several, numbers=True)
+    with pytest.raises(ModelFileError, match=r"unit for every tree|number of trees"):
+        load(rewritten(tmp_path, array_in(f"trees/{name}", lambda a: a[1:]), layout, made))
 
 
 @pytest.mark.parametrize("name", FLAT)

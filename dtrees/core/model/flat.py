@@ -59,8 +59,8 @@ NONE.flags.writeable = False
 def flatten(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]]:
     """All arrays of some trees of one table and criterion, at least one, bit for bit; O(nodes).
 
-    These are the arrays of a tree, and of each tree "n_nodes", "n_words" and `UNITS`; and by name
-    what all trees share.
+    These are the arrays of a tree, and of each tree "n_nodes", "n_words" and `UNITS`, which are
+    (n_trees, n_outputs) of several outputs of numbers; and by name what all trees share.
     """
     arrays = {
         name: np.concatenate([getattr(tree, name) for tree in trees]) for name in trees[0].arrays()
@@ -69,7 +69,27 @@ def flatten(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]]:
     arrays["n_words"] = np.array([len(tree.subset_words) for tree in trees], dtype=np.int64)
     for name in UNITS:
         arrays[name] = np.array([getattr(tree, name) for tree in trees])
-    return arrays, {"n_columns": trees[0].n_columns, "criterion": trees[0].criterion}
+    return arrays, shared_facts(trees[0])
+
+
+def shared_facts(tree: Tree) -> dict[str, Any]:
+    """What all trees of one growth have in common, of a tree of it: numbers, words and a list."""
+    facts: dict[str, Any] = {"n_columns": tree.n_columns, "criterion": tree.criterion}
+    return facts | ({"n_classes": list(tree.n_classes)} if tree.n_classes else {})
+
+
+def n_classes_of(facts: Mapping[str, Any], n_statistics: int) -> tuple[int, ...]:
+    """Classes of each of several outputs, as facts have them; ValueError: they are none."""
+    n_classes = facts.get("n_classes", ())
+    if "n_classes" in facts and not (
+        isinstance(n_classes, list)
+        and len(n_classes) > 1
+        and all(type(n) is int and n > 0 for n in n_classes)
+        and sum(n_classes) == n_statistics
+        and facts["criterion"] not in REGRESSION
+    ):
+        raise ValueError(f"There are not {n_statistics} classes of several outputs.")
+    return tuple(n_classes)
 
 
 def split_trees(
@@ -81,6 +101,7 @@ def split_trees(
     n_columns: int,
     criterion: str,
     units: Mapping[str, np.ndarray],
+    n_classes: Sequence[int] = (),
 ) -> tuple[Tree, ...]:
     """Trees as stretches of arrays that hold the nodes of all of them, without copies.
 
@@ -93,7 +114,10 @@ def split_trees(
     counts = ["n_node_samples"] if criterion in REGRESSION else ["n_node_samples", "statistics"]
     is_narrow = all(locked[name].dtype == np.int32 for name in counts)
     ends, word_ends = np.cumsum(n_nodes).tolist(), np.cumsum(word_counts).tolist()
-    of_units = {name: array.tolist() for name, array in units.items()}
+    of_units = {
+        name: array.tolist() if array.ndim == 1 else list(map(tuple, array.tolist()))
+        for name, array in units.items()
+    }
     trees = []
     for i, (n, n_words) in enumerate(zip(n_nodes.tolist(), word_counts.tolist(), strict=True)):
         nodes = slice(ends[i] - n, ends[i])
@@ -102,6 +126,7 @@ def split_trees(
             fields[name] = values[i]
         fields["subset_words"] = words[word_ends[i] - n_words : word_ends[i]] if n_words else NONE
         fields["n_columns"], fields["criterion"] = n_columns, criterion
+        fields["n_classes"] = tuple(n_classes)
         if not is_narrow:
             trees.append(Tree(**fields))
             continue

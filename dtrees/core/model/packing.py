@@ -38,7 +38,8 @@ files: a change of a formula below is a new version of it.
                                       L, R, T sums of squares of left, right and node
                   poisson             (s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W)) v
                   otherwise           0
-    impurity      gini                (W^2 - T) / (W W)
+                  of m outputs        gini, or the sum of their squared errors, by m
+    impurity      gini                (m W^2 - T) / (W W) / m
                   otherwise           (gain + wl Il + wr Ir) / W of the children, in the user's
                                       units; leaves 0
 """
@@ -51,7 +52,15 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.data.criteria import CRITERIA, REGRESSION
-from dtrees.core.model.flat import DTYPES, TYPES, Arrays, Shape, split_trees
+from dtrees.core.model.flat import (
+    DTYPES,
+    TYPES,
+    Arrays,
+    Shape,
+    n_classes_of,
+    shared_facts,
+    split_trees,
+)
 from dtrees.core.model.tree import AT_MOST, IN_SUBSET, LEAF, LEAF_VALUES, UNITS, Tree, total_of
 
 _UNSIGNED = (np.uint8, np.uint16, np.uint32)
@@ -88,7 +97,7 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
         "n_nodes": n_nodes,
         "is_inner": np.packbits(is_inner),
         "missing_left": np.packbits(all_of["missing_go_to_left"][inner]),
-        **{name: np.array([getattr(tree, name) for tree in trees]) for name in UNITS},
+        **{name: np.array([getattr(tree, name) for tree in trees]).ravel() for name in UNITS},
         "subset_words": np.concatenate([tree.subset_words for tree in trees]),
     }
     arrays |= _tests(all_of, inner)
@@ -100,27 +109,24 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
     for k in range(statistics.shape[1]):
         arrays |= narrow(f"statistics.{k}", statistics[leaves, k], divide=True)
     is_regression = trees[0].criterion in REGRESSION
-    total = total_of(statistics, trees[0].criterion)
+    n_outputs = trees[0].n_outputs
+    total = total_of(statistics, trees[0].criterion, n_outputs)
     if total.min() <= 0 or statistics.shape[1] < 1 + is_regression:
         return None
     rows = all_of["n_node_samples"]
     if not np.array_equal(rows[leaves], total[leaves]):
         arrays |= narrow("n_node_samples", rows[leaves], divide=True)
-    facts = {
-        "n_columns": trees[0].n_columns,
-        "criterion": trees[0].criterion,
-        "n_statistics": statistics.shape[1],
-    }
+    facts = shared_facts(trees[0]) | {"n_statistics": statistics.shape[1]}
     sums = np.column_stack([rows, statistics])
     if not np.array_equal(shape.sums(sums[leaves]), sums):
         return None
 
-    units = Units(arrays, shape)
+    units = Units(arrays, shape, n_outputs, is_regression)
     gain = gains(statistics, total, units, shape, trees[0].criterion)
     arrays |= residual("gain", all_of["gain"][inner], gain)
     impurity = all_of["impurity"]
     if trees[0].criterion == "gini":
-        arrays |= residual("impurity", impurity, gini(statistics, total))
+        arrays |= residual("impurity", impurity, gini(statistics, total, n_outputs))
     elif all_of["gain"].any() and _holds(impurity, 0.0):  # of trees of steps, say
         facts["has_impurity"] = False
     else:
@@ -146,6 +152,8 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
         raise ValueError("The trees have no nodes, or more than are described.")
     if criterion not in CRITERIA or not 1 + is_regression <= n_statistics <= 65_535:
         raise ValueError(f"There is no criterion {criterion!r} of {n_statistics} statistics.")
+    n_classes = n_classes_of(facts, n_statistics)
+    n_outputs = n_statistics - 1 if is_regression else max(1, len(n_classes))
     shape = Shape(bits(arrays, "is_inner", total_nodes), n_nodes)
     inner, leaves = shape.inner, shape.leaves
     if any(len(arrays[f"statistics.{k}"]) != len(leaves) for k in range(n_statistics)):
@@ -165,7 +173,10 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
     sums = np.empty((len(leaves), n_statistics + 1), dtype=np.int64)
     for k in range(n_statistics):
         sums[:, k] = widen(arrays, f"statistics.{k}", len(leaves))
-    total = total_of(sums[:, :n_statistics], criterion)
+    total = total_of(sums[:, :n_statistics], criterion, n_outputs)
+    first = np.cumsum((0, *n_classes[:-1]))
+    if n_classes and (total != np.add.reduceat(sums[:, :-1], first, axis=1).T).any():
+        raise ValueError("The outputs of a leaf differ in weight.")
     if "n_node_samples" in arrays:
         sums[:, -1] = widen(arrays, "n_node_samples", len(leaves))
     else:
@@ -174,16 +185,16 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
     statistics = np.ascontiguousarray(sums[:, :n_statistics])
     all_of["statistics"] = statistics
     all_of["n_node_samples"] = sums[:, -1].copy()
-    total = total_of(statistics, criterion)
+    total = total_of(statistics, criterion, n_outputs)
     if total.min() <= 0:
         raise ValueError("A node has no weight.")
-    units = Units(arrays, shape)
+    units = Units(arrays, shape, n_outputs, is_regression)
     if not np.isfinite(units.weight).all() or units.weight.min() <= 0:
         raise ValueError("The unit of the weights is no positive number.")
     gain = corrected(arrays, "gain", gains(statistics, total, units, shape, criterion))
     all_of["gain"][inner] = gain
     if criterion == "gini":
-        all_of["impurity"] = corrected(arrays, "impurity", gini(statistics, total))
+        all_of["impurity"] = corrected(arrays, "impurity", gini(statistics, total, n_outputs))
     elif facts.get("has_impurity", True) is False:
         all_of["impurity"] = np.zeros(total_nodes)
     else:
@@ -195,7 +206,8 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
         word_counts,
         n_columns=n_columns,
         criterion=criterion,
-        units={name: arrays[name] for name in UNITS},
+        units=units.of_trees,
+        n_classes=n_classes,
     )
 
 
@@ -287,11 +299,12 @@ def _subset_lengths(trees: Sequence[Tree]) -> np.ndarray | None:
 def _are_alike(trees: Sequence[Tree]) -> bool:
     """Whether all arrays have their type, and all trees the same widths."""
     first = trees[0]
-    if first.criterion not in CRITERIA or any(tree.n_outputs > 1 for tree in trees):
+    if first.criterion not in CRITERIA:
         return False
     return all(
         tree.criterion == first.criterion
         and tree.n_columns == first.n_columns
+        and tree.n_classes == first.n_classes
         and tree.node_count > 0
         and tree.statistics.shape == (tree.node_count, first.statistics.shape[1])
         and tree.statistics.shape[1] > 0
@@ -398,14 +411,24 @@ def bits(arrays: Mapping[str, np.ndarray], name: str, length: int) -> np.ndarray
 
 
 class Units:
-    """Units of every node's statistics."""
+    """Units of every node's statistics, and of the trees as `split_trees` takes them.
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], shape: Shape) -> None:
-        each = {name: typed(arrays, name, np.float64) for name in UNITS}
-        if any(len(array) != len(shape.start) for array in each.values()):
-            raise ValueError("There is not one unit for every tree.")
-        self.weight = each["weight_unit"][shape.tree]
-        self.target = each["unit"][shape.tree]
+    Those of the target are (n_nodes, n_outputs) of several outputs of numbers.
+    """
+
+    def __init__(
+        self, arrays: Mapping[str, np.ndarray], shape: Shape, n_outputs: int, is_regression: bool
+    ) -> None:
+        self.n_outputs, n_trees = n_outputs, len(shape.start)
+        self.of_trees = {name: typed(arrays, name, np.float64) for name in UNITS}
+        for name, array in self.of_trees.items():
+            several = is_regression and n_outputs > 1 and name != "weight_unit"
+            if len(array) != (n_trees * n_outputs if several else n_trees):
+                raise ValueError("There is not one unit for every tree.")
+            if several:
+                self.of_trees[name] = array.reshape(n_trees, n_outputs)
+        self.weight = self.of_trees["weight_unit"][shape.tree]
+        self.target = self.of_trees["unit"][shape.tree]
 
 
 def residual(name: str, actual: np.ndarray, predicted: np.ndarray) -> Arrays:
@@ -423,9 +446,9 @@ def corrected(arrays: Mapping[str, np.ndarray], name: str, predicted: np.ndarray
     return (np.ascontiguousarray(predicted).view(np.int64) + off).view(np.float64)
 
 
-def _squares(statistics: np.ndarray, total: np.ndarray) -> np.ndarray:
+def _squares(statistics: np.ndarray, total: np.ndarray, n_outputs: int) -> np.ndarray:
     """Sums of squares over the classes; exact integers, or doubles where these do not fit."""
-    if total.max(initial=0) >= _EXACT_TOTAL:
+    if total.max(initial=0) >= _EXACT_TOTAL // n_outputs:
         statistics = statistics.astype(np.float64)
     squares = statistics[:, 0] * statistics[:, 0]
     for k in range(1, statistics.shape[1]):
@@ -433,12 +456,12 @@ def _squares(statistics: np.ndarray, total: np.ndarray) -> np.ndarray:
     return squares
 
 
-def gini(statistics: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Gini impurity of every node."""
-    squares = _squares(statistics, total)
+def gini(statistics: np.ndarray, total: np.ndarray, n_outputs: int = 1) -> np.ndarray:
+    """Gini impurity of every node, the mean over outputs."""
+    squares = _squares(statistics, total, n_outputs)
     weight = total.astype(np.float64)
-    own = (weight if squares.dtype == np.float64 else total) ** 2
-    return (own - squares) / (weight * weight)
+    own = n_outputs * (weight if squares.dtype == np.float64 else total) ** 2
+    return (own - squares) / (weight * weight) / n_outputs
 
 
 def gains(
@@ -446,17 +469,24 @@ def gains(
 ) -> np.ndarray:
     """Predicted gain of every inner node."""
     inner, left = shape.inner, shape.inner + 1
-    unit = units.weight[inner]
+    unit, n_outputs = units.weight[inner], units.n_outputs
     n_statistics = statistics.shape[1]
     is_gini = criterion == "gini"
     if not CRITERIA[criterion].has_known_gains or n_statistics < 2:
         return np.zeros(len(inner))
     W, w = total[inner].astype(np.float64), total[left].astype(np.float64)
     with np.errstate(all="ignore"):
-        if is_gini and n_statistics > 2:
-            squares = _squares(statistics, total).astype(np.float64)
+        if is_gini and (n_statistics > 2 or n_outputs > 1):
+            squares = _squares(statistics, total, n_outputs).astype(np.float64)
             score = squares[left] * (W - w) + squares[shape.right] * w
             raw = score / (w * (W - w)) - squares[inner] / W
+            unit = unit / n_outputs
+        elif n_outputs > 1:
+            raw = np.zeros(len(inner))
+            for target, of_output in zip(units.target[inner].T, statistics[:, 1:].T, strict=True):
+                D = W * of_output[left].astype(np.float64) - w * of_output[inner]
+                raw += D * D / (w * (W - w)) / W * (target * (target / unit))
+            unit = np.full(len(inner), 1.0 / n_outputs)
         else:
             S, s = statistics[inner, 1].astype(np.float64), statistics[left, 1].astype(np.float64)
             target = units.target[inner]

@@ -17,6 +17,7 @@ from dtrees import (
     BaggingRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ExtraTreesClassifier,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     RandomForestClassifier,
@@ -49,18 +50,30 @@ CASES = {
     "a tree of numbers": (DecisionTreeRegressor(), 0),
     "a leaf": (DecisionTreeRegressor(min_samples_split=1000), 0),
     "leaves": (RandomForestClassifier(3, min_samples_split=1000, random_state=0), 2),
+    "targets of numbers": (RandomForestRegressor(4, random_state=0), [0, 0, 0]),
+    "targets of two classes": (RandomForestClassifier(4, random_state=0), [2, 2]),
+    "targets of classes": (ExtraTreesClassifier(3, random_state=0, max_depth=5), [3, 2, 1]),
+    "targets, entropy": (DecisionTreeClassifier(criterion="entropy"), [3, 2]),
+    "targets in leaves": (RandomForestRegressor(3, min_samples_split=1000, random_state=0), [0, 0]),
+    "targets of one class": (DecisionTreeClassifier(), [1, 1]),
     "steps": (GradientBoostingClassifier(max_iter=2), 3),
 }
 
 
 def grown(name, weights=False):
     model, n_classes = CASES[name]
-    X, y = mixed_table()
+    X, given = mixed_table()
     rng = np.random.default_rng(1)
-    if n_classes == 0:
-        y = np.exp(rng.normal(size=len(y))) + y
-    else:
-        y = np.where(rng.random(len(y)) < 0.2, rng.integers(0, 9, len(y)), y) % n_classes
+
+    def target(n_classes):
+        if n_classes == 0:
+            return np.exp(rng.normal(size=len(given))) + given
+        return np.where(rng.random(len(given)) < 0.2, rng.integers(0, 9, len(given)), given) % (
+            n_classes
+        )
+
+    several = isinstance(n_classes, list)
+    y = np.column_stack(list(map(target, n_classes))) if several else target(n_classes)
     w = rng.random(len(y)) * (rng.random(len(y)) < 0.8) if weights else None
     model = copy.deepcopy(model).fit(X, y, sample_weight=w)
     return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
@@ -85,7 +98,9 @@ def test_every_array_comes_back(name, weights):
         assert array.dtype.kind in "iuf"
 
 
-@pytest.mark.parametrize("name", ["gini, three classes", "regression"])
+@pytest.mark.parametrize(
+    "name", ["gini, three classes", "regression", "targets of numbers", "targets of classes"]
+)
 def test_pickles(name):
     trees = grown(name)
     forest = Forest(trees)
@@ -94,7 +109,7 @@ def test_pickles(name):
     assert_same(trees, copy.deepcopy(forest).trees)
     assert_same(trees, [copy.copy(tree) for tree in trees])
     raw = sum(array.nbytes for tree in trees for array in tree.arrays().values())
-    assert len(pickle.dumps(forest)) < raw / 5
+    assert len(pickle.dumps(forest)) < raw / (4 if trees[0].n_outputs > 1 else 5)
 
 
 def test_bytes_per_node():
@@ -104,6 +119,8 @@ def test_bytes_per_node():
     for model, target, most in (
         (RandomForestClassifier(5, random_state=0), y > 0, 5.0),  # 80 in scikit-learn
         (RandomForestRegressor(5, random_state=0, max_features=0.3), y, 8.0),  # 72
+        (RandomForestRegressor(5, random_state=0), np.c_[y, X[:, 2]], 12.0),
+        (RandomForestClassifier(5, random_state=0), np.c_[y > 0, X[:, 2] > 0], 6.0),
     ):
         trees = model.fit(X, target).forest_.trees
         arrays, _ = pack(trees)
