@@ -134,6 +134,12 @@ class Outputs(Target):
             found |= {f"{name} of output {output}": fact for name, fact in own.facts().items()}
         return found
 
+    def each(self) -> list[Target]:
+        """The target of each output, with its rows."""
+        wy = [None] * self.n_outputs if self.wy is None else list(self.wy.T)
+        of_outputs = zip(self.of_outputs, self.y.T, wy, strict=True)
+        return [replace(own, y=y, w=self.w, wy=sums) for own, y, sums in of_outputs]
+
     def facts_of_trees(self) -> dict[str, Any]:
         """What trees have to know of the outputs, as attributes of `core.model.tree.Tree`."""
         if self.kind == "classification":
@@ -152,8 +158,11 @@ class Outputs(Target):
         class_weight: Any = None,
         spare_bits: int = 0,
         drawn: bool = False,
+        apart: bool = False,
     ) -> Outputs:
         """Several targets; arguments as for `Target.classification` and `Target.regression`.
+
+        `apart`: each output has trees of its own, so weights have the unit of one of them.
 
         ValueError: an output cannot be fitted alone, class weights are not of these outputs, or
         there are too many classes or outputs.
@@ -163,7 +172,7 @@ class Outputs(Target):
             weight = _weight_of_classes(rows, class_weight)
             rows = [replace(each, weight=weight) for each in rows]
         # squares of weights are added up, over outputs
-        how = spare_bits + (len(rows).bit_length() if of_classes else 0), drawn
+        how = spare_bits + (len(rows).bit_length() if of_classes and not apart else 0), drawn
         targets = [
             TargetUnits.of_classes(each.ask, None, *how).target(each)
             if of_classes
@@ -202,6 +211,12 @@ class Outputs(Target):
 def shares_by_output(shares: np.ndarray, n_classes: Sequence[int]) -> list[np.ndarray]:
     """Shares of classes that stand side by side, by output."""
     return np.split(shares, np.cumsum(n_classes)[:-1], axis=1)
+
+
+def raw_by_output(target: Target) -> tuple[int, ...]:
+    """How many raw predictions a boosted model has of each output: of two classes one log odds."""
+    of_outputs = target.of_outputs if isinstance(target, Outputs) else (target,)
+    return tuple(own.n_classes if own.n_classes > 2 else 1 for own in of_outputs)
 
 
 def _rows_of(columns: Sequence[Any], sample_weight: Any, of_classes: bool) -> Iterator[GivenRows]:

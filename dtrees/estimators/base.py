@@ -213,7 +213,7 @@ class BaseModel(BaseEstimator):
     def _encode_outputs(self, columns: Sequence[Any], sample_weight: Any) -> Outputs:
         """Several targets and the weights as integers."""
         of_classes = "classes_" in self._learns
-        how = FitPlan(self).class_weight, self._spare_bits, self.bootstrap
+        how = FitPlan(self).class_weight, self._spare_bits, self.bootstrap, self._adds_steps
         return Outputs.of(columns, sample_weight, of_classes, *how)
 
     def _units(self, ask: Ask) -> TargetUnits:

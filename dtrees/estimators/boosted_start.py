@@ -20,11 +20,13 @@ import numpy as np
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix, digest_of_arrays
 from dtrees.coding.column_types import nearly_ids
+from dtrees.coding.outputs import Outputs, raw_by_output
 from dtrees.coding.target import SpreadTarget, Target
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss, OwnLoss
+from dtrees.core.losses.outputs import AnyLoss, OutputLosses, losses_by_output
 from dtrees.core.model.tree import Forest
 from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.core.predict.raw import raw_before
@@ -74,7 +76,7 @@ class Sides:
     `held` are scored; None: none of the table.
     """
 
-    loss: Loss | OwnLoss
+    loss: AnyLoss
     y: np.ndarray
     train: np.ndarray | slice
     held: np.ndarray | slice | None
@@ -89,7 +91,7 @@ class Beginning:
     that `Start.facts` tells.
     """
 
-    loss: Loss | OwnLoss
+    loss: AnyLoss
     initial: np.ndarray
     units: np.ndarray | None = None
     chosen: np.ndarray | None = None
@@ -137,29 +139,38 @@ def sides_of(
     Before the table is coded: what cannot be fitted is told at once, and a draw of held-out
     rows takes more memory than codes.
     """
-    loss, units = model._loss(), units_of(target)
+    loss, units = loss_of_target(model, target), units_of(target)
     counted: np.ndarray | slice = slice(None)  # rows that have a weight
     if units is not None and not (units > 0).all():
         counted = np.flatnonzero(units > 0)
     of_loss = numbers_of_loss(loss, target, y)
-    loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
+    loss.check(of_loss[..., counted])  # before rows are held out: of the parts it is not asked
     n_counted = target.n_rows if isinstance(counted, slice) else len(counted)
     if shown or not stops_early(model, n_counted):
         return Sides(loss, of_loss, counted, None)
     if model.validation_fraction is None:
         return Sides(loss, of_loss, counted, counted)
-    labels = target.y[counted] if target.kind == "classification" else None
+    labels = None  # of several outputs, whose classes may all be rare together
+    if target.kind == "classification" and target.n_outputs == 1:
+        labels = target.y[counted]
     numbers = np.arange(target.n_rows)[counted]
     return Sides(loss, of_loss, *split(numbers, labels, model.validation_fraction, seed))
 
 
-def numbers_of_loss(loss: Loss | OwnLoss, target: Target, y: np.ndarray) -> np.ndarray:
-    """Targets as the loss wants them: numbers, or codes of classes."""
+def loss_of_target(model: BaseBoosting, target: Target) -> AnyLoss:
+    """The loss of a model of this target: of several outputs, one for each."""
+    own, n_values = model._loss(), raw_by_output(target)
+    return own if len(n_values) == 1 else OutputLosses((own,) * len(n_values), n_values)
+
+
+def numbers_of_loss(loss: AnyLoss, target: Target, y: np.ndarray) -> np.ndarray:
+    """Targets as the loss wants them: numbers, or codes of classes; (n_outputs, n_rows)."""
     if target.kind != "classification":
-        return np.ascontiguousarray(y, dtype=np.float64)
-    if target.y.dtype == np.uint8 and isinstance(loss, Loss):
-        return target.y  # classes stay the bytes that they are
-    return target.y.astype(np.float64)
+        return np.ascontiguousarray(y.T, dtype=np.float64)
+    is_own = any(isinstance(own, OwnLoss) for own, _ in losses_by_output(loss, 1))
+    if target.y.dtype == np.uint8 and not is_own:
+        return np.ascontiguousarray(target.y.T)  # classes stay the bytes that they are
+    return np.ascontiguousarray(target.y.T, dtype=np.float64)
 
 
 def stops_early(model: BaseBoosting, n_counted: int) -> bool:
@@ -234,15 +245,25 @@ def _begin(model: BaseBoosting, given: CodedTable, target: Target, sides: Sides)
         else:
             units = np.ascontiguousarray(units, dtype=np.int64)
     own = target if chosen is None else target.take(train)
-    y = of_loss[train]
-    initial = model._begin(loss, own, y, weight)
+    y = of_loss[..., train]
+    targets = own.each() if isinstance(own, Outputs) else [own]
+    losses = losses_by_output(loss, sum(raw_by_output(own)))
+    begins = [
+        model._begin(one, each, of_output, weight)
+        for (one, _), each, of_output in zip(losses, targets, np.atleast_2d(y), strict=True)
+    ]
+    initial = np.concatenate(begins)
     raw, offset = None, given.offset
     if offset is not None:
         initial, raw = np.zeros(len(initial)), np.ascontiguousarray(offset.T)
         check_begin(loss, y, offset[train])
-    if loss.beyond is not None:
-        begin = initial[0] if offset is None else offset[train, 0]
-        loss = loss.with_width(y, begin, None if units is None else units[train])
+    if losses[0][0].beyond is not None:
+        begin = initial if offset is None else offset[train].T
+        weighs = None if units is None else units[train]
+        if isinstance(loss, OutputLosses):
+            loss = loss.with_width(y, begin, weighs)
+        elif isinstance(loss, Loss):
+            loss = loss.with_width(y, begin[0], weighs)
     return Beginning(loss, initial, units, chosen, raw, held, offset is not None)
 
 
@@ -253,14 +274,15 @@ def _mask(rows: np.ndarray | slice, n_rows: int) -> np.ndarray:
     return found
 
 
-def check_begin(loss: Loss | OwnLoss, y: np.ndarray, offset: np.ndarray) -> None:
+def check_begin(loss: AnyLoss, y: np.ndarray, offset: np.ndarray) -> None:
     """Refuse (ValueError) raw predictions whose loss is not finite; derivatives were not, too."""
-    if isinstance(loss, OwnLoss):
+    first = losses_by_output(loss, 1)[0][0]
+    if isinstance(first, OwnLoss):
         return  # whose derivatives are checked
     with np.errstate(over="ignore", invalid="ignore"):
         is_finite = np.isfinite(loss.mean(y, offset, None))
     if not is_finite:
-        unit = "logarithms of means" if loss.is_log else "raw predictions"
+        unit = "logarithms of means" if first.is_log else "raw predictions"
         raise ValueError(
             f"Rows begin with an infinite loss {loss.name!r}: init_score has to be {unit}."
         )
@@ -274,7 +296,7 @@ def _held(given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarr
     weight = None if units is None else units[rows] * target.weight_unit
     numbers = np.arange(target.n_rows)[rows]
     offset = None if given.offset is None else given.offset[rows]
-    return Held(given.X, numbers, given.y[rows], of_loss[rows], weight, offset)
+    return Held(given.X, numbers, given.y[rows], of_loss[..., rows], weight, offset)
 
 
 def _watch(

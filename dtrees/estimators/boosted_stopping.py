@@ -52,8 +52,9 @@ from dtrees.callbacks import BoostingFit, Callback, told
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
+from dtrees.coding.target import Target
 from dtrees.core.grow.boosting import BoostedRows
-from dtrees.core.losses.losses import Loss, OwnLoss
+from dtrees.core.losses.outputs import AnyLoss, losses_by_output
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.core.predict.raw import raw_predictions, staged_raw_predictions
@@ -327,8 +328,8 @@ class SpreadScores:
                 own, walked, y, weight, raw = self.join(name, others)
             else:
                 chosen = held if which == "held" else rows.chosen
-                own = np.arange(len(rows.y)) if chosen is None else chosen
-                y, weight = rows.y[own], None
+                own = np.arange(rows.n_rows) if chosen is None else chosen
+                y, weight = rows.y[..., own], None
                 if rows.weight is not None:
                     weight = rows.weight[own] * rows.weight_unit
                 assert rows.raw is not None
@@ -336,7 +337,7 @@ class SpreadScores:
                 if which == "held" or members is None:
                     walked = CodedRows(rows.coded)
             measures = {
-                each: ByLoss(how, y, weight, members) if isinstance(how, Loss | OwnLoss) else how
+                each: ByLoss(how, y, weight, members) if isinstance(how, AnyLoss) else how
                 for each, (how, _) in asked.items()
             }
             scored = ScoredRows(name, own, walked, raw, measures)
@@ -472,8 +473,10 @@ def scored(
     if scoring is None:  # as `score` of the estimator
         scoring = "accuracy" if is_classifier(estimator) else "r2"
     refuse_other_scorers(scoring)
-    refuse_unfit(scoring, predictor.classes, parameter)
-    scorer = with_labels(check_scoring(estimator, scoring), predictor.classes)
+    scorer = check_scoring(estimator, scoring)
+    if not isinstance(predictor.classes, list):  # of several outputs
+        refuse_unfit(scoring, predictor.classes, parameter)
+        scorer = with_labels(scorer, predictor.classes)
     is_of_numbers = getattr(scorer, "_response_method", "predict") == "predict"
     if predictor.classes is None and not is_of_numbers:
         raise ValueError(f"The scorer {scoring!r} is of classes, and the model predicts numbers.")
@@ -507,7 +510,7 @@ def _check_call(scorer: Callable[..., Any], parameter: str) -> None:
 class ByLoss:
     """Scores by the loss; may be sent elsewhere."""
 
-    loss: Loss | OwnLoss
+    loss: AnyLoss
     y: np.ndarray
     weight: np.ndarray | None
     members: Members | None = None  # that have other rows
@@ -587,7 +590,7 @@ class Stage(BaseEstimator):
     @available_if(_has_classes)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Shares of the classes."""
-        return self.predictor.values_of(self.raw)
+        return self.predictor.of_raw("predict_proba", self.raw)
 
     @available_if(_has_classes)
     def decision_function(self, X: Any) -> np.ndarray:
@@ -636,9 +639,9 @@ class Iterations:
         """Raw predictions after the last iteration, float64 (n_values, n_rows)."""
         raw, grown = self._raw, self._grown
         if raw is None:
-            raw = np.repeat(self.growing.initial[:, None], len(self.rows.y), axis=1)
+            raw = np.repeat(self.growing.initial[:, None], self.rows.n_rows, axis=1)
         if grown and self._walked is not None:
-            raw, everywhere = raw.copy(), np.arange(len(self.rows.y))
+            raw, everywhere = raw.copy(), np.arange(self.rows.n_rows)
             for trees in grown:
                 raw += self._walked.means(trees, everywhere)
         self._raw, self._grown = raw, []
@@ -653,7 +656,7 @@ class Iterations:
         rows, raw = self.rows, self._so_far()
         own = slice(None) if rows.chosen is None else rows.chosen
         weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
-        return -self.growing.loss.mean(rows.y[own], raw[:, own].T, weight)
+        return -self.growing.loss.mean(rows.y[..., own], raw[:, own].T, weight)
 
     def __call__(self, trees: list[Tree], raw: np.ndarray | None) -> bool:
         """Take the trees of an iteration; whether it is the last one.
@@ -692,10 +695,8 @@ class Iterations:
             self._grown.append(own)
             if self(own, self._so_far()):
                 break
-        numbers, n_there = self.fit.numbers, self.growing.n_there + len(self.earlier)
-        growing = replace(
-            self.growing, n_iterations=len(numbers), first=numbers.start, n_there=n_there
-        )
+        numbers = self.fit.numbers
+        growing = replace(self.growing, n_iterations=len(numbers), first=numbers.start)
         return replace(start, rows=replace(self.rows, raw=self._so_far()), growing=growing)
 
     def _iterations(self, trees: Sequence[Tree]) -> Iterator[list[Tree]]:
@@ -718,7 +719,7 @@ def kept_forest(model: BaseBoosting) -> Forest | None:
 def kept_predictions(
     model: BaseBoosting,
     book: CodeBook,
-    classes: Any,
+    target: Target,
     table: Any,
     offset: np.ndarray | None,
     run: Runner,
@@ -728,8 +729,9 @@ def kept_predictions(
     `book`, `table` and `offset` are those of this fit. ValueError: the trees know columns, classes
     or the loss by another number or meaning. TypeError: the table is not in memory.
     """
-    check_same_labels(model, book, {"classes_": classes})
-    if model._fit_loss != model._loss():
+    n_outputs = target.n_outputs
+    check_same_labels(model, book, {**model._learned_of(book, target), "n_outputs_": n_outputs})
+    if losses_by_output(model._fit_loss, 1)[0][0] != model._loss():
         raise ValueError(
             "warm_start=True keeps the trees that are there, so the loss must be that of the first "
             "fit. Set warm_start=False to begin anew."
@@ -774,6 +776,5 @@ def going_on(model: BaseBoosting, start: Start, table: Any, run: Runner) -> Star
         growing,
         n_iterations=0 if is_over else model.max_iter - n_there,
         first=n_there,
-        n_there=n_there * n_values,
     )
     return replace(start, growing=growing)

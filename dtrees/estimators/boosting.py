@@ -37,6 +37,7 @@ from dtrees import losses
 from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks, listening
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.outputs import columns_of_outputs, raw_by_output
 from dtrees.coding.tables import row_values
 from dtrees.coding.target import Ask, Target, TargetUnits, exact_bincount
 from dtrees.constraints import (
@@ -57,6 +58,7 @@ from dtrees.constraints import (
 from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import TAKEN_BYTES, boost
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, OwnLoss, initial_of_classes
+from dtrees.core.losses.outputs import AnyLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, LEARNS_COLUMNS, MOST, BaseModel
@@ -75,7 +77,7 @@ from dtrees.estimators.docstrings import documented
 from dtrees.estimators.eval_sets import EvalSets
 from dtrees.estimators.fit_plan import FitPlan, RowsElsewhere
 from dtrees.estimators.fitted_sets import model_of_trees
-from dtrees.estimators.prediction import BoostedPredictor, offsets_of
+from dtrees.estimators.prediction import BoostedPredictor, offsets_of, side_by_side
 from dtrees.estimators.resume import (
     Unfinished,
     bring_along,
@@ -117,6 +119,7 @@ class BaseBoosting(BaseModel):
     """What boosted models of classes and of numbers share; not meant to be used itself."""
 
     _adds_steps = True
+    _takes_outputs = True
     _tree_class = DecisionTreeRegressor
     _losses: ClassVar[Mapping[str, Loss]]
     _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
@@ -193,7 +196,7 @@ class BaseBoosting(BaseModel):
     validation_score_: np.ndarray
     n_trees_per_iteration_: int
     _initial: np.ndarray
-    _fit_loss: Loss | OwnLoss
+    _fit_loss: AnyLoss
 
     def fit(
         self,
@@ -221,21 +224,24 @@ class BaseBoosting(BaseModel):
         X : table of shape (n_rows, n_columns)
             As for `DecisionTreeClassifier.fit`. Codes of a Dask collection stay on the workers of
             a cluster, and the model grows there, unless ``regime="local"``.
-        y : array-like of shape (n_rows,)
-            The target.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            The target. Each of several ones has trees of its own: those of a model of it alone,
+            but for what early stopping decides, by the mean over targets. Of a Dask collection,
+            several targets come to this process.
         sample_weight : array-like of shape (n_rows,), default=None
             Not negative, not all zero. None: every row has weight one.
-        init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
+        init_score : array-like of shape (n_rows,) or (n_rows, n_values), default=None
             Raw predictions that the rows begin with, as of LightGBM (``base_margin`` of XGBoost):
             numbers, their logarithms (Poisson, gamma), or log odds; of three classes or more, one
-            for each. The model then has no constant of its own. It knows only what it adds, so
-            give those of other rows to `predict`. None: rows begin with the best constant.
+            for each; of several targets, those of all, side by side. The model then has no constant
+            of its own. It knows only what it adds, so give those of other rows to `predict`. None:
+            rows begin with the best constant.
         X_val : table of shape (n_val, n_columns), default=None
             Rows that early stopping scores, instead of some of `X`: the set "validation". They are
             not grown from, and have no part in the codes. Dask collections, if `y_val` is one, too,
             stay on the workers where the model grows there and is scored by the loss only.
             Otherwise they come to this process.
-        y_val : array-like of shape (n_val,), default=None
+        y_val : array-like of shape (n_val,) or (n_val, n_targets), default=None
             Their target; of a classifier, labels that `y` has.
         sample_weight_val, init_score_val : array-like of shape (n_val,), default=None
             Their weights in the score, and raw predictions that they begin with. Class weights do
@@ -377,21 +383,25 @@ class BaseBoosting(BaseModel):
             target = sample_weight.target
             sides, begun = begin_elsewhere(self, sample_weight, seed, is_shown, stats)
         else:
-            table, values = plan.read(X, y)
-            target = self._encode_target(values, sample_weight)
+            columns_of_y = columns_of_outputs(y)
+            if columns_of_y is None:
+                table, values = plan.read(X, y)
+                target = self._encode_target(values, sample_weight)
+            else:
+                table = plan.read_outputs(X, columns_of_y, {})
+                target = self._encode_outputs(columns_of_y, sample_weight)
+                values = side_by_side(columns_of_y)
             if init_score is not None:
-                n_classes = 1 if target.classes is None else target.n_classes
-                offset = offsets_of(init_score, target.n_rows, n_classes if n_classes > 2 else 1)
+                offset = offsets_of(init_score, target.n_rows, sum(raw_by_output(target)))
             sides = sides_of(self, values, target, seed, is_shown)
         with stats.phase("coding"):
             book, coded = plan.code(table, seed, run, stats, sample_weight, target)
         here = coded if isinstance(coded, CodedMatrix) else None
         place, coded = place_of_rows(place, coded)
         here = coded if isinstance(coded, CodedMatrix) else here
-        classes = target.classes
         kept = None
         if there is not None:
-            kept = kept_predictions(self, book, classes, table, offset, run)
+            kept = kept_predictions(self, book, target, table, offset, run)
         given = CodedTable(X, values, book, coded, seed, offset)
         start = start_of(self, given, target, sides, kept, evals, run, begun)
         del sides  # eight bytes a row
@@ -472,7 +482,7 @@ class BaseBoosting(BaseModel):
     ) -> None:
         """Give an error the model of the iterations that are complete, if there are any."""
         trees = [] if heard is None else heard.fit.trees[: heard.n_heard]
-        if not trees or start.growing.n_there > 0:
+        if not trees or start.growing.first > 0:
             return  # those that a warm start has kept are in the model
         made = self._unfitted()
         learned = start.learned | {"_fit_report": stats.report(), "_fit_facts": facts()}
@@ -587,7 +597,7 @@ class BaseBoosting(BaseModel):
 
         Returns
         -------
-        y : array of shape (n_rows,)
+        y : array of shape (n_rows,) or (n_rows, n_targets)
             The class of the largest share, of equal ones the first; dtype of the labels at fit. Or
             a number: what the steps add up to, or its exponential.
 
@@ -745,7 +755,14 @@ class BaseBoosting(BaseModel):
         found[:] = made
         return found.reshape(-1, self.n_trees_per_iteration_)
 
+    @property
+    def n_outputs_(self) -> int:
+        """Number of targets."""
+        check_is_fitted(self)
+        return getattr(self._fit_loss, "n_outputs", 1)
+
     def _summed(self) -> tuple[Any, ...]:
+        self._refuse_outputs("What reads trees", "Fit a model per target.")
         trees, classes = self.forest_.trees, getattr(self, "classes_", None)
         loss: Any = self._fit_loss
         if classes is None:
@@ -809,7 +826,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     Notes
     -----
-    With three classes or more, an iteration grows a tree for each class.
+    With three classes or more, an iteration grows a tree for each class; with several targets, the
+    trees of each target.
 
     Examples
     --------
@@ -821,15 +839,20 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     0.95
     """
 
-    classes_: np.ndarray
-    n_classes_: int
+    classes_: Any  # of several targets, a list of an array for each
+    n_classes_: Any
 
     _losses = CLASSES
     _learns = {**BaseBoosting._learns, **LEARNS_CLASSES}  # noqa: RUF012
     _constraints = {  # noqa: RUF012
         **BaseBoosting._constraints,
         "loss": (OneOf(tuple(CLASSES)), InstanceOf(losses.Loss, "dtrees.losses.Loss")),
-        "class_weight": (InstanceOf(dict, "dict"), OneOf(("balanced",)), Nothing()),
+        "class_weight": (
+            InstanceOf(dict, "dict"),
+            OneOf(("balanced",)),
+            InstanceOf(list, "list"),
+            Nothing(),
+        ),
     }
 
     def __init__(
@@ -873,7 +896,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     score = base.score
 
-    def predict_proba(self, X: Any, init_score: Any = None) -> np.ndarray:
+    def predict_proba(self, X: Any, init_score: Any = None) -> Any:
         """Predict the share of every class.
 
         Parameters
@@ -886,11 +909,11 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         Returns
         -------
         shares : float64 array of shape (n_rows, n_classes_)
-            In the order of ``classes_``; rows sum to 1.
+            In the order of ``classes_``; rows sum to 1. Of several targets, a list of arrays.
         """
         return self._from("predict_proba", X, init_score)
 
-    def predict_log_proba(self, X: Any, init_score: Any = None) -> np.ndarray:
+    def predict_log_proba(self, X: Any, init_score: Any = None) -> Any:
         """Predict the logarithm of the share of every class.
 
         Parameters
@@ -903,11 +926,11 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         Returns
         -------
         logarithms : float64 array of shape (n_rows, n_classes_)
-            -inf where a share is zero.
+            -inf where a share is zero. Of several targets, a list of arrays.
         """
         return self._from("predict_log_proba", X, init_score)
 
-    def decision_function(self, X: Any, init_score: Any = None) -> np.ndarray:
+    def decision_function(self, X: Any, init_score: Any = None) -> Any:
         """Compute the raw predictions of every row.
 
         Parameters
@@ -921,11 +944,11 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         -------
         raw : float64 array of shape (n_rows,) or (n_rows, n_classes_)
             Log odds of the second of two classes; of more, a number for each, of which
-            `predict_proba` takes the exponentials.
+            `predict_proba` takes the exponentials. Of several targets, a list of arrays.
         """
         return self._from("decision_function", X, init_score)
 
-    def staged_decision_function(self, X: Any, init_score: Any = None) -> Iterator[np.ndarray]:
+    def staged_decision_function(self, X: Any, init_score: Any = None) -> Iterator[Any]:
         """Compute the raw predictions after each iteration.
 
         Parameters
@@ -943,7 +966,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         """
         return self._staged("decision_function", X, init_score)
 
-    def staged_predict_proba(self, X: Any, init_score: Any = None) -> Iterator[np.ndarray]:
+    def staged_predict_proba(self, X: Any, init_score: Any = None) -> Iterator[Any]:
         """Predict the share of every class after each iteration.
 
         Parameters
@@ -1131,7 +1154,7 @@ def check_curves(curves: Any, n_iterations: int) -> None:
             expect(len(values) >= n_iterations, "_curves")
 
 
-def said_of(loss: Loss | OwnLoss, owner: str) -> dict[str, Any]:
+def said_of(loss: AnyLoss, owner: str) -> dict[str, Any]:
     """What a model file says of a loss.
 
     Raises

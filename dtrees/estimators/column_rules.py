@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.outputs import raw_by_output
 from dtrees.coding.target import Target
 
 NO_ORDER = "Categorical features cannot have monotonic constraints"  # scikit-learn's words
@@ -41,10 +42,9 @@ def directions_of(given: Any, book: CodeBook, target: Target) -> tuple[int, ...]
         )
     if not directions.any():
         return None
-    if target.kind == "classification" and target.n_classes > 2:
-        raise ValueError(
-            f"{TWO_CLASSES_ONLY}: y has {target.n_classes} classes. Set monotonic_cst=None."
-        )
+    n_classes = max(raw_by_output(target))
+    if target.kind == "classification" and n_classes > 2:
+        raise ValueError(f"{TWO_CLASSES_ONLY}: y has {n_classes} classes. Set monotonic_cst=None.")
     with_categories = np.flatnonzero((directions != 0) & (book.n_ordered < book.n_codes))
     if len(with_categories) > 0:
         raise ValueError(

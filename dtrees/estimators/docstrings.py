@@ -129,7 +129,8 @@ regime : {"local", "replicated", "partitioned"} or None
 learning_rate : float
     What the step of each leaf is multiplied by.
 max_iter : int
-    Number of iterations: of trees, or of trees for each class where there are more than two.
+    Number of iterations: of trees, or of trees for each class where there are more than two, and
+    for each of several targets.
 max_leaf_nodes : int
     Leaves of a tree, at most; those that gain most are split first. None: no limit.
 min_samples_leaf : int
@@ -171,8 +172,8 @@ scoring : str, callable or None
     `score`, or a function (model, X, y). Such a function is not told of weights.
 validation_fraction : int, float or None
     Rows that are held out for the score: their number or their share, drawn by `random_state`;
-    of classes, each has its share. None: the score is that of the training rows. Not looked at
-    if `fit` gets ``X_val``.
+    of classes, each has its share, unless there are several targets. None: the score is that of
+    the training rows. Not looked at if `fit` gets ``X_val``.
 n_iter_no_change : int
     The fit ends when none of so many last iterations is better than the one before them.
 tol : float
@@ -190,7 +191,8 @@ random_state : int, RandomState or None
     of the sample behind cuts of tables of more than 200,000 rows (see `max_bins`).
 class_weight : dict or "balanced"
     Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
-    the same total weight. None: every class has weight one.
+    the same total weight. None: every class has weight one. Of several targets a list, whose
+    weights of a row's classes are multiplied, or "balanced".
 regime : {"local", "replicated", "partitioned"} or None
     Where the model is grown. "local": on threads of this process. "replicated": on all threads of
     one worker of a Dask cluster. "partitioned": on the workers that have the rows, together. None:
@@ -318,7 +320,9 @@ best_score_ : float or None
 estimators_ : object array of shape (n_iter_, n_trees_per_iteration_)
     The trees as fitted `DecisionTreeRegressor`, which predict steps. Made at the first look.
 n_trees_per_iteration_ : int
-    1, or the number of classes where there are more than two.
+    1, or the number of classes where there are more than two; of several targets, their sum.
+n_outputs_ : int
+    Number of targets.
 is_categorical_ : bool array of shape (n_features_in_,) or None
     Which columns have categories; None: there are none.
 do_early_stopping_ : bool

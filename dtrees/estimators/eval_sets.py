@@ -29,6 +29,7 @@ import numpy as np
 
 from dtrees._other_words import did_you_mean
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.outputs import columns_of_outputs
 from dtrees.coding.tables import Table, read_table, row_values
 from dtrees.coding.target import GivenRows, check_weights, weights_differ, weights_given
 from dtrees.core.model.tree import Tree
@@ -37,7 +38,7 @@ from dtrees.core.predict.packed_forest import RawCells
 from dtrees.core.predict.raw import leaves_of_cells, raw_before
 from dtrees.estimators.boosted_stopping import Held, ScoredParts
 from dtrees.estimators.fit_plan import one_target
-from dtrees.estimators.prediction import BoostedPredictor, offsets_of
+from dtrees.estimators.prediction import BoostedPredictor, offsets_of, side_by_side
 from dtrees.parallel import FitStatistics, RowColumns, are_alike, computed, is_lazy
 from dtrees.typing import Runner, serial
 
@@ -143,10 +144,15 @@ class EvalSet:
         has a label that is none of the fit, or a target for which the loss has no use.
         """
         X_word, y_word = self.words
-        classes, n_values = predictor.classes, len(predictor.initial)
+        n_values, n_outputs = len(predictor.initial), getattr(predictor.loss, "n_outputs", 1)
+        known = predictor.classes
+        classes = known if isinstance(known, list) else [known] * n_outputs
         with _named(self.words):
             table = predictor.check(self.X, run)
-            y = one_target(self.y, predictor.estimator)
+            columns = columns_of_outputs(self.y) or [one_target(self.y, predictor.estimator)]
+            if len(columns) != n_outputs:
+                raise ValueError(f"y has {n_outputs} columns, {y_word} has {len(columns)}.")
+            y = columns[0] if n_outputs == 1 else side_by_side(columns)
             if len(y) != table.n_rows:
                 raise ValueError(f"{X_word} has {table.n_rows} rows, {y_word} has {len(y)} values.")
             weight, start = self.sample_weight, self.init_score
@@ -158,11 +164,15 @@ class EvalSet:
             if weight is not None:
                 rows = np.flatnonzero(weight)
                 y, weight = y[rows], weight[rows]
+                columns = [column[rows] for column in columns]
                 start = None if start is None else start[rows]
             of_loss = np.empty(0)
             if len(rows) > 0:  # of a part that weighs something
-                own = GivenRows.of(y, None, classes is not None, first_row or 0)
-                of_loss = own.y if classes is None else _of_classes(own, classes, y_word)
+                found = [
+                    _of_loss(column, labels, y_word, first_row or 0)
+                    for column, labels in zip(columns, classes, strict=True)
+                ]
+                of_loss = found[0] if n_outputs == 1 else np.stack(found)
                 predictor.loss.check(of_loss)
         walked = ValueRows([RawCells(predictor.book, table)], run)
         return Held(self.X, rows, y, of_loss, weight, start), walked
@@ -475,9 +485,11 @@ def _metrics(eval_metric: Any, loss: Any) -> dict[str, Any]:
     return found
 
 
-def _of_classes(own: GivenRows, classes: np.ndarray, word: str) -> np.ndarray:
-    """Labels as numbers of the classes of a fit, float64."""
-    assert own.classes is not None
+def _of_loss(y: np.ndarray, classes: np.ndarray | None, word: str, first_row: int) -> np.ndarray:
+    """A target as its loss wants it: numbers, or those of the classes of a fit; float64."""
+    own = GivenRows.of(y, None, classes is not None, first_row)
+    if classes is None or own.classes is None:
+        return own.y
     known = {label: number for number, label in enumerate(classes.tolist())}
     labels = own.classes.tolist()
     unknown = [label for label in labels if label not in known]

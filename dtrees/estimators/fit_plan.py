@@ -39,7 +39,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.column_types import nearly_ids, warn_of_categories
 from dtrees.coding.labels import is_missing
-from dtrees.coding.outputs import columns_of_outputs
+from dtrees.coding.outputs import columns_of_outputs, raw_by_output
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import (
     Ask,
@@ -240,24 +240,21 @@ class FitPlan:
             check_classification_targets(values)
         return table, values
 
-    def _read_table_of_outputs(self, X: Any, columns: Sequence[Any]) -> Table:
-        """A table for several targets; ValueError: something does not take these yet."""
+    def read_outputs(
+        self, X: Any, columns: Sequence[Any], asked: Mapping[str, bool]
+    ) -> Table | PartitionedTable:
+        """A table for several targets.
+
+        ValueError: `asked` has something that does not take these yet, or lengths differ.
+        """
         own = self.estimator
-        asked = {
-            "partitions of a Dask collection": isinstance(X, PartitionedTable),
-            f"criterion={own.criterion!r}": not CRITERIA[self.criterion].has_outputs,
-            "monotonic_cst (Monotonicity constraints are not supported with multiple output)": (
-                own.monotonic_cst is not None
-            ),
-            "keep_rows": bool(getattr(own, "keep_rows", False)),
-        }
         refused = [what for what, is_asked in asked.items() if is_asked]
         if refused:
             raise ValueError(
                 f"y has {len(columns)} columns, and {refused[0]} does not support several targets "
                 f"yet. {A_MODEL_PER_TARGET}"
             )
-        table = read_table(X)
+        table = X if isinstance(X, PartitionedTable) else read_table(X)
         n_rows = len(columns[0])
         if n_rows != table.n_rows:
             raise ValueError(
@@ -272,6 +269,18 @@ class FitPlan:
             if own.oob_score or own.oob_tol is not None:
                 _check_indicator(columns)
         return table
+
+    def _asked_of_outputs(self, X: Any) -> dict[str, bool]:
+        """What trees and forests do not do with several targets, and whether it is asked for."""
+        own = self.estimator
+        return {
+            "partitions of a Dask collection": isinstance(X, PartitionedTable),
+            f"criterion={own.criterion!r}": not CRITERIA[self.criterion].has_outputs,
+            "monotonic_cst (Monotonicity constraints are not supported with multiple output)": (
+                own.monotonic_cst is not None
+            ),
+            "keep_rows": bool(getattr(own, "keep_rows", False)),
+        }
 
     def code(
         self,
@@ -299,7 +308,7 @@ class FitPlan:
             how["weights"] = cut_weights(sample_weight, table.n_rows)
         if isinstance(table, PartitionedTable):
             # codes are where trees grow
-            place = _place_of(self.estimator, 0 if target is None else target.n_classes)
+            place = _place_of(self.estimator, 1 if target is None else sum(raw_by_output(target)))
             book, coded = encode_partitions(table, **how, **place, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
@@ -370,7 +379,7 @@ class FitPlan:
             return self.resolve(book, coded, target, seed)
         columns_of_y = columns_of_outputs(y) if self.estimator._takes_outputs else None
         if columns_of_y is not None:
-            table = self._read_table_of_outputs(X, columns_of_y)
+            table = self.read_outputs(X, columns_of_y, self._asked_of_outputs(X))
             target = self.estimator._encode_outputs(columns_of_y, sample_weight)
         else:
             table, values = self.read(X, y)
@@ -457,12 +466,12 @@ def _check_indicator(columns: Sequence[Any]) -> None:
         )
 
 
-def _place_of(estimator: BaseModel, n_classes: int = 0) -> dict[str, Any]:
+def _place_of(estimator: BaseModel, n_values: int = 1) -> dict[str, Any]:
     """What `encode_partitions` has to know of where an estimator grows, and what that takes."""
     return {
         "regime": getattr(estimator, "regime", None),
         "stays": estimator._adds_steps,
-        "least": Least(estimator, n_classes if n_classes > 2 else 1),
+        "least": Least(estimator, n_values),
     }
 
 

@@ -265,7 +265,9 @@ def check_same_labels(model: Any, book: CodeBook, learned: Mapping[str, Any]) ->
     A category's number follows those of the numbers in its column, so a hybrid column needs as many
     of these. Other columns may have other numbers, as trees compare values with thresholds.
     """
-    old, classes = model.codebook_, _labels_by_target(vars(model))
+    names = "classes_", "n_outputs_"
+    known = {name: getattr(model, name) for name in names if hasattr(model, name)}
+    old, classes = model.codebook_, _labels_by_target(known)
     found = []
     if old.n_columns != book.n_columns:
         found.append(f"X had {old.n_columns} columns and has {book.n_columns}")

@@ -34,7 +34,7 @@ from dtrees._warnings import warn
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.outputs import shares_by_output
 from dtrees.coding.tables import Table
-from dtrees.core.losses.losses import Loss, OwnLoss
+from dtrees.core.losses.outputs import AnyLoss, OutputLosses, losses_by_output
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.intervals import (
@@ -107,15 +107,20 @@ class Predictor(Model):
 
     def _answer_of_outputs(self, method: str) -> Answer:
         """As `answer`, of several targets; ValueError: what is answered is a list."""
-        if method.startswith("predict_"):
+        if method not in ("predict", "apply", "decision_path"):
             raise ValueError(
                 f"{method} of several targets is a list of arrays, which no Dask collection is. "
                 "Give it the partitions one by one, or a table in memory."
             )
         if method in ("apply", "decision_path"):
             return self._answer_of_leaves(method)
-        empty = self.labels_of(np.empty((0, self._trees[0].n_values)))
+        empty = self.labels_of(np.empty((0, self._n_values)))
         return Answer(empty, columns=range(empty.shape[1]))
+
+    @property
+    def _n_values(self) -> int:
+        """Numbers that are said of a row: shares of the classes of all targets, or theirs."""
+        return self._trees[0].n_values
 
     def _leaves_of_none(self) -> np.ndarray:
         return np.empty(0, dtype=np.intp)
@@ -145,16 +150,17 @@ class Predictor(Model):
 
     def predict_proba(self, X: Any, run: Runner = serial) -> Any:
         """Shares of the classes, float64 (n_rows, n_classes); of several targets, a list."""
-        values = self._values(self.check(X, run), run)
+        return self.shares_of(self._values(self.check(X, run), run))
+
+    def shares_of(self, values: np.ndarray) -> Any:
+        """Shares of classes, as `predict_proba`, of the values of all classes of all targets."""
         if isinstance(self.classes, list):
             return [np.ascontiguousarray(own) for own in self._by_output(values)]
         return values
 
     def predict_log_proba(self, X: Any, run: Runner = serial) -> Any:
         """Logarithms of the shares; -inf for 0."""
-        shares = self.predict_proba(X, run)
-        with np.errstate(divide="ignore"):
-            return [np.log(own) for own in shares] if type(shares) is list else np.log(shares)
+        return logarithms_of(self.predict_proba(X, run))
 
     def decision_path(self, X: Any, run: Runner = serial) -> csr_matrix:
         """Nodes that the rows pass, tree behind tree; csr (n_rows, nodes of all trees)."""
@@ -164,6 +170,17 @@ class Predictor(Model):
 def labels_of_outputs(classes: Sequence[np.ndarray], shares: Sequence[np.ndarray]) -> np.ndarray:
     """Likeliest labels, (n, n_outputs): objects where no type holds those of all targets."""
     columns = [own.take(each.argmax(axis=1)) for own, each in zip(classes, shares, strict=True)]
+    return side_by_side(columns)
+
+
+def logarithms_of(shares: Any) -> Any:
+    """Logarithms of shares of classes, or of a list of them; -inf for 0."""
+    with np.errstate(divide="ignore"):
+        return [np.log(own) for own in shares] if type(shares) is list else np.log(shares)
+
+
+def side_by_side(columns: list[np.ndarray]) -> np.ndarray:
+    """Labels of several targets, (n, n_outputs): objects where no type holds all of them."""
     kinds = {"n" if column.dtype.kind in "biuf" else column.dtype.kind for column in columns}
     if len(kinds) == 1:
         return np.column_stack(columns)
@@ -251,10 +268,12 @@ class BoostedPredictor(ForestPredictor):
     """The answers of a boosted model: the sum of the steps of its trees."""
 
     initial: np.ndarray  # raw predictions before the first tree, float64 (n_values,)
-    loss: Loss | OwnLoss
+    loss: AnyLoss
 
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of what a method returns."""
+        if isinstance(self.loss, OutputLosses):
+            return self._answer_of_outputs(method)
         n_classes = 0 if self.classes is None else len(self.classes)
         if method in ("predict_proba", "predict_log_proba") or (
             method == "decision_function" and len(self.initial) > 1
@@ -283,37 +302,57 @@ class BoostedPredictor(ForestPredictor):
     def _values(self, table: Table, run: Runner) -> np.ndarray:
         return self.values_of(self.raw(table, run))
 
-    def of_raw(self, method: str, raw: np.ndarray) -> np.ndarray:
+    def of_raw(self, method: str, raw: np.ndarray) -> Any:
         """What a method answers of raw predictions."""
         if method == "decision_function":
             return self.scores_of(raw)
         values = self.values_of(raw)
-        if method == "predict_log_proba":
-            with np.errstate(divide="ignore"):
-                return np.log(values)
-        return values if method == "predict_proba" else self.labels_of(values)
+        if method == "predict":
+            return self.labels_of(values)
+        shares = self.shares_of(values)
+        return logarithms_of(shares) if method == "predict_log_proba" else shares
 
-    def begun(self, method: str, X: Any, rows: Any, run: Runner = serial) -> np.ndarray:
+    def begun(self, method: str, X: Any, rows: Any, run: Runner = serial) -> Any:
         """A method's answer for rows that begin with raw predictions."""
         table = self.check(X, run)
         offset = offsets_of(rows, table.n_rows, len(self.initial))
         return self.of_raw(method, self.raw(table, run, offset))
 
     def values_of(self, raw: np.ndarray) -> np.ndarray:
-        """Shares of classes or a number of raw predictions, float64 (n_rows, n_classes or 1)."""
+        """Shares of classes or a number of raw predictions, float64 (n_rows, n_classes or 1).
+
+        Of several targets those of all of them, side by side.
+        """
+        losses = losses_by_output(self.loss, raw.shape[1])
         if self.classes is None:
-            return self.loss.predictions(np.ascontiguousarray(raw[:, 0]))[:, None]
-        if len(self.classes) == 1:
-            return np.ones((len(raw), 1))
-        return self.loss.shares(raw)
+            found = [
+                loss.predictions(np.ascontiguousarray(raw[:, at.start])) for loss, at in losses
+            ]
+            return np.stack(found, axis=1)
+        classes = self.classes if isinstance(self.classes, list) else [self.classes]
+        shares = [
+            loss.shares(raw[:, at]) if len(own) > 1 else np.ones((len(raw), 1))
+            for (loss, at), own in zip(losses, classes, strict=True)
+        ]
+        return shares[0] if len(shares) == 1 else np.hstack(shares)
 
-    def scores_of(self, raw: np.ndarray) -> np.ndarray:
-        """Raw predictions as users get them, float64 (n_rows,) or (n_rows, n_classes)."""
-        return raw[:, 0] if raw.shape[1] == 1 else np.ascontiguousarray(raw)
+    def scores_of(self, raw: np.ndarray) -> Any:
+        """Raw predictions as users get them, float64 (n_rows,) or (n_rows, n_classes).
 
-    def decision_function(self, X: Any, run: Runner = serial) -> np.ndarray:
-        """Raw predictions, float64 (n_rows,) or (n_rows, n_classes)."""
+        Of several targets, a list.
+        """
+        own = [raw[:, at] for _, at in losses_by_output(self.loss, raw.shape[1])]
+        found = [one[:, 0] if one.shape[1] == 1 else np.ascontiguousarray(one) for one in own]
+        return found if isinstance(self.classes, list) else found[0]
+
+    def decision_function(self, X: Any, run: Runner = serial) -> Any:
+        """Raw predictions, float64 (n_rows,) or (n_rows, n_classes); of several targets, a list."""
         return self.scores_of(self.raw(self.check(X, run), run))
+
+    @property
+    def _n_values(self) -> int:
+        n_classes = [] if self.classes is None else map(len, self.classes)
+        return sum(n_classes) or len(self.initial)
 
 
 def offsets_of(init_score: Any, n_rows: int, n_values: int, name: str = "init_score") -> np.ndarray:

@@ -139,7 +139,7 @@ def arrays_of(
     """What models know of the rows of a table, each array once, and the names by model and kind.
 
     Kinds are "y" and, if there are such, "weight", "chosen" and "held" (bool), and "raw"
-    (n_rows, n_values).
+    (n_rows, n_values). Of several outputs "y" is (n_rows, n_outputs).
     """
     arrays: dict[str, np.ndarray] = {}
     names: list[dict[str, str]] = []
@@ -148,7 +148,7 @@ def arrays_of(
         raw = None if rows.raw is None else rows.raw.T
         own = {"weight": rows.weight, "chosen": rows.chosen, "held": model.held, "raw": raw}
         names.append({})
-        for kind, values in {"y": rows.y, **own}.items():
+        for kind, values in {"y": rows.y.T, **own}.items():
             if values is None:
                 continue
             same = (
@@ -207,7 +207,7 @@ def with_raw(
     rows: BoostedRows, growing: Growing, empty: Callable[..., np.ndarray] = np.empty
 ) -> BoostedRows:
     """The rows with raw predictions of their own that they begin with, in an array of `empty`."""
-    raw = empty((len(growing.initial), len(rows.y)), dtype=np.float64)
+    raw = empty((len(growing.initial), rows.n_rows), dtype=np.float64)
     raw[:] = growing.initial[:, np.newaxis] if rows.raw is None else rows.raw
     return replace(rows, raw=raw)
 
@@ -313,9 +313,13 @@ class MemberState:
             np.flatnonzero(of_rows[name]) if name in of_rows else None
             for name in ("chosen", "held")
         )
+        y = of_rows["y"]
+        if y.ndim == 2:
+            y = empty(y.shape[::-1], dtype=y.dtype)
+            y[:] = of_rows["y"].T
         rows = BoostedRows(
             coded,
-            of_rows["y"],
+            y,
             of_rows.get("weight"),
             weight_unit,
             None if chosen is None else chosen.astype(np.uint32),
@@ -339,11 +343,7 @@ class MemberState:
             let_go(raw)
             if scored is not None:
                 scored(own, raw)
-        growing = replace(
-            growing,
-            first=growing.first + len(trees) // n_values,
-            n_there=growing.n_there + len(trees),
-        )
+        growing = replace(growing, first=growing.first + len(trees) // n_values)
         return cls(rows, growing, thresholds, scored, members, lay_out)
 
     def columns(self, n_threads: int) -> ColumnBlocks:

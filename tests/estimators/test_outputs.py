@@ -23,7 +23,6 @@ from dtrees import (
     DecisionTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
-    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -355,7 +354,6 @@ REFUSED = {
     "rows": (RandomForestRegressor(keep_rows=True), "keep_rows"),
     "rows of a tree": (DecisionTreeRegressor(keep_rows=True), "keep_rows"),
     "regime": (RandomForestRegressor(regime="partitioned"), "partitioned regime"),
-    "boosting": (GradientBoostingRegressor(), "GradientBoostingRegressor"),
     "adaboost": (AdaBoostClassifier(), "AdaBoostClassifier"),
 }
 

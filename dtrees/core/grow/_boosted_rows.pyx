@@ -88,8 +88,8 @@ cdef class RowDerivatives:
         Whether weights are small whole numbers, so that a row of weight two is two rows.
     chosen : uint32 (n_chosen,) or None, default=None
         The rows of the fit, ascending; of others nothing is derived. None: all of them.
-    empty : callable, default=numpy.empty
-        Makes arrays of all rows.
+    raw, packed : float64 and uint64 (n_values, n_rows), default=None
+        Where they are to be; None: in arrays of their own.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ cdef class RowDerivatives:
     """
 
     def __cinit__(self, loss, initial, y, weight, Team team not None,
-                  bint are_counts=True, chosen=None, empty=np.empty):
+                  bint are_counts=True, chosen=None, raw=None, packed=None):
         cdef const double[::1] of_y
         cdef const uint8_t[::1] of_classes
         cdef const double[::1] of_weight
@@ -115,10 +115,12 @@ cdef class RowDerivatives:
         self.n_rows = len(y)
         self.n_values = len(initial)
         self.y, self.weight, self.chosen = y, weight, chosen
-        self.raw = empty((self.n_values, self.n_rows), dtype=np.float64)
+        shape = self.n_values, self.n_rows
+        self.raw = np.empty(shape) if raw is None else raw
         self.raw[:] = np.asarray(initial)[:, None]
-        self.packed = empty((self.n_values, self.n_rows), dtype=np.uint64)
+        self.packed = np.empty(shape, dtype=np.uint64) if packed is None else packed
         of_raw, of_packed = self.raw, self.packed
+        assert self.raw.shape == self.packed.shape == shape
         self.rows.kind = loss.kind
         self.rows.level = loss.level or loss.power or 0.0
         self.rows.n_rows = self.rows.n_chosen = self.n_rows

@@ -78,6 +78,7 @@ from dtrees.core.grow._team import Team
 from dtrees.core.grow.assembly import Thresholds, trees_of_records
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.losses.losses import Loss, OwnLoss
+from dtrees.core.losses.outputs import AnyLoss, losses_by_output
 from dtrees.core.model.tree import Tree
 from dtrees.core.search._categories import FREE_CATEGORIES
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
@@ -100,8 +101,8 @@ Watch = Callable[[list[Tree], np.ndarray], bool]
 class BoostedRows:
     """The rows of a table, and those of them that a fit has; all of these have a weight.
 
-    `y` are numbers, or codes of classes; of a loss of the user's always float64. `weight` is in
-    units of `weight_unit`. `chosen` are the rows of the fit, uint32, ascending; None: all. `raw`,
+    `y` are numbers, or codes of classes; of a loss of the user's always float64. Of several outputs
+    it is (n_outputs, n_rows). `weight` is in units of `weight_unit`. `chosen` are the rows of the fit, uint32, ascending; None: all. `raw`,
     float64 (n_values, n_rows), are raw predictions by trees that are there; None: those that a
     model begins with. `numbers`, uint64 (n_rows,), are those of the rows in a table of which these
     are some; None: 0, 1, 2, ...
@@ -115,13 +116,19 @@ class BoostedRows:
     raw: np.ndarray | None = None
     numbers: np.ndarray | None = None
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        n: int = self.y.shape[-1]
+        return n
+
     def alone(self) -> BoostedRows:
         """The rows of the fit, some of the table, as a table of their own. O(cells)."""
         own = self.chosen
         assert own is not None
         return BoostedRows(
             self.coded.take(own),
-            self.y[own],
+            np.ascontiguousarray(self.y[..., own]),
             None if self.weight is None else self.weight[own],
             self.weight_unit,
             None,
@@ -135,11 +142,11 @@ class Growing:
 
     `initial`, float64 (n_values,), has a raw prediction for each tree of an iteration. `first` is
     the number of the first iteration. `subsample` says how likely a row is among those that an
-    iteration is grown from, by draws of `seed`. Numbers of trees go on behind the `n_there` that
-    are there: draws of columns depend on them.
+    iteration is grown from, by draws of `seed`. Draws of columns depend on the number of a tree
+    among those of its output: they are those of a model of this output alone.
     """
 
-    loss: Loss | OwnLoss
+    loss: AnyLoss
     initial: np.ndarray
     rules: BoostingRules
     learning_rate: float
@@ -147,7 +154,6 @@ class Growing:
     first: int = 0
     subsample: float = 1.0
     seed: int = 0
-    n_there: int = 0
 
 
 def boost(
@@ -225,6 +231,51 @@ def grow_model(
     made.extend(booster.finished(thresholds))
 
 
+@dataclass(eq=False)
+class OutputRows:
+    """What the loss of an output says of the rows.
+
+    `values` are the places of its raw predictions among those of all outputs, `y` are its targets,
+    and `measured` are its largest derivatives, where they are not known.
+    """
+
+    loss: Loss | OwnLoss
+    values: slice
+    y: np.ndarray
+    derivatives: RowDerivatives
+    measured: tuple[float, ...] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeRows:
+    """What a tree is grown from: the rows of its output, and derivatives by one value.
+
+    `number` is that of the tree, `packed` are the derivatives of rows, whose sums are `hessian` and
+    `gradient`, and `raw` are raw predictions that the tree moves. Of powers of two see
+    `Booster._exponents`.
+    """
+
+    loss: Loss | OwnLoss  # as it is in this iteration
+    y: np.ndarray
+    raw: np.ndarray
+    packed: np.ndarray
+    number: int
+    hessian: int
+    gradient: int
+    gradient_exponent: int
+    hessian_exponent: int
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """One unit of a hessian and of a gradient, in those of the loss."""
+        return 2.0**-self.hessian_exponent, 2.0**-self.gradient_exponent
+
+    @property
+    def shift(self) -> int:
+        """Bits of a unit of gradients, in those of a unit of hessians."""
+        return self.gradient_exponent - self.hessian_exponent
+
+
 class Booster:
     """Grows the trees of one model, iteration by iteration; this thread is a member of `team`.
 
@@ -245,8 +296,6 @@ class Booster:
         n_rows = rows.coded.n_rows if rows.chosen is None else len(rows.chosen)
         self.rows = replace(rows, raw=None)
         self.growing = growing
-        self._loss = growing.loss
-        self._n_trees = growing.n_there
         weight = own = None
         if rows.weight is not None:
             weight = rows.weight * rows.weight_unit
@@ -263,10 +312,18 @@ class Booster:
         self._total_weight = total * rows.weight_unit
         self._are_counts = are_counts
         self._largest_weight = PLAIN_WEIGHT if are_counts else heaviest
-        how = weight, team, are_counts, rows.chosen, blocks.empty
-        self._derivatives = RowDerivatives(growing.loss, growing.initial, rows.y, *how)
-        self._measured = self._derivatives.largest
-        self.raw: np.ndarray = self._derivatives.raw
+        shape = len(growing.initial), rows.coded.n_rows
+        self.raw: np.ndarray = blocks.empty(shape, dtype=np.float64)
+        self._packed = blocks.empty(shape, dtype=np.uint64)
+        how = weight, team, are_counts, rows.chosen
+        self._outputs = [
+            OutputRows(loss, own, y, self._derivatives_of(loss, own, y, *how))
+            for (loss, own), y in zip(
+                losses_by_output(growing.loss, len(growing.initial)),
+                np.atleast_2d(rows.y),
+                strict=True,
+            )
+        ]
         of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FREE_CATEGORIES)
         has_many = growing.rules.category_penalty > 0 and bool(of_many.any())
         squares = RowSquares(weight, heaviest, are_counts) if has_many else None
@@ -290,52 +347,54 @@ class Booster:
         self._counts = np.empty(0, dtype=np.int64)  # room for those of nodes
         self._records = [GrownRecords() for _ in growing.initial]
 
+    def _derivatives_of(
+        self, loss: Loss | OwnLoss, own: slice, y: np.ndarray, *about: Any
+    ) -> RowDerivatives:
+        """Those of the rows by the loss of an output; they stand among those of all."""
+        to = self.raw[own], self._packed[own]
+        return RowDerivatives(loss, self.growing.initial[own], y, *about, *to)
+
     def iterate(self) -> None:
         """Grow the trees of one iteration, one for each value, and move the raw predictions."""
         growing = self.growing
         if self._draws is not None:
             self._draws.draw(growing.seed, self._number, growing.subsample, self.members)
+        trees = [tree for output in self._outputs for tree in self._derive(output)]
         self._number += 1
-        sums, gradient_exponent, hessian_exponent = self._derive()
         self.let_go()
-        units = 2.0**-hessian_exponent, 2.0**-gradient_exponent
-        shift = gradient_exponent - hessian_exponent
 
-        def of_tree(k: int) -> tuple[Any, ...]:
-            gradient, hessian = sums[k]
-            number, row_hessian = self._n_trees + k, hessian / self._total_weight
-            of_rows = self._derivatives.packed[k], hessian, gradient
-            return *of_rows, units, number, self._draws, row_hessian
+        def of_tree(tree: TreeRows) -> tuple[Any, ...]:
+            sums = tree.hessian, tree.gradient, tree.units
+            row_hessian = tree.hessian / self._total_weight
+            return tree.packed, *sums, tree.number, self._draws, row_hessian
 
         def grow(k: int) -> None:
             try:
                 grower = self._growers.pop()
             except IndexError:  # others use them all
                 grower = self._new_grower()
-            grower.grow(*of_tree(k))
-            self._records[k].append(grower, self._add_steps(grower, k, shift))
+            grower.grow(*of_tree(trees[k]))
+            self._records[k].append(grower, self._add_steps(grower, trees[k]))
             self._growers.append(grower)
 
         if self.members is None:
-            self._team.share(grow, len(sums))
+            self._team.share(grow, len(trees))
         else:
-            self._growers += [self._new_grower() for _ in sums[len(self._growers) :]]
+            self._growers += [self._new_grower() for _ in trees[len(self._growers) :]]
             drawn = self._drawn_of_all()
             for k, grower in enumerate(self._growers):
-                grower.begin(*of_tree(k), drawn[k], self._n_rows)
+                grower.begin(*of_tree(trees[k]), drawn[k], self._n_rows)
             about = self._growers, self.members, self._team, self._counts, self.let_go
             self._counts = grow_with_others(*about)
             self.let_go()
             weights = self._weights_of_leaves(self._growers)
             for k, grower in enumerate(self._growers):
-                unit = self._add_steps(grower, k, shift, weights[k])
-                self._records[k].append(grower, unit)
-        self._n_trees += len(sums)
+                self._records[k].append(grower, self._add_steps(grower, trees[k], weights[k]))
         self.let_go()
 
     def let_go(self) -> None:
         """Let go of the pages of arrays that are in files (`dtrees.coding.mapped`)."""
-        own = self._derivatives.raw, self._derivatives.packed, self.rows.y, self.rows.weight
+        own = self.raw, self._packed, self.rows.y, self.rows.weight
         for array in (*own, *(each for grower in self._growers for each in grower.arrays)):
             let_go(array)
 
@@ -343,7 +402,7 @@ class Booster:
         """What `sums_of_drawn` says of each value, over all members."""
         if self._draws is None:
             return [None] * len(self._records)
-        drawn = np.array([sums_of_drawn(self._draws, own) for own in self._derivatives.packed])
+        drawn = np.array([sums_of_drawn(self._draws, own) for own in self._packed])
         found: list[list[int] | None] = self._sum(drawn).tolist()
         return found
 
@@ -356,33 +415,40 @@ class Booster:
         ]
         return [tree for trees in zip(*of_values, strict=True) for tree in trees]
 
-    def _derive(self) -> tuple[list[list[int]], int, int]:
-        """Derive all rows: sums of gradients and hessians, and powers of two that they have.
+    def _derive(self, output: OutputRows) -> list[TreeRows]:
+        """Derive all rows by the loss of an output: what its trees are grown from.
 
         Where the largest derivatives are not known, they are those of the last iteration. If they
         turn out to have another power of two, rows are derived once more.
         """
-        derivatives, loss, own = self._derivatives, self.growing.loss, self._chosen
+        derivatives, own, raw = output.derivatives, self._chosen, self.raw[output.values]
+        loss = output.loss
         if isinstance(loss, OwnLoss):  # or what else a loss has to know of all rows
-            gradient, hessian = loss.derivatives(self.rows.y[own], self.raw[:, own])
+            gradient, hessian = loss.derivatives(output.y[own], raw[:, own])
             derivatives.give(gradient, hessian)
-            self._loss = loss.measured(gradient, hessian, self._largest_weight, self._largest)
+            loss = loss.measured(gradient, hessian, self._largest_weight, self._largest)
         elif loss.beyond is not None:
             weight = None if self.rows.weight is None else self.rows.weight[own]
-            self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight, self.members)
-            derivatives.bound(self._loss.width)
-        known = self._loss.largest_gradient, self._loss.largest_hessian
+            loss = loss.with_width(output.y[own], raw[0][own], weight, self.members)
+            derivatives.bound(loss.width)
+        known = loss.largest_gradient, loss.largest_hessian
         measures = None in known
-        exponents = self._exponents(*(self._measured if measures else known))
+        exponents = self._exponents(*(output.measured if measures else known))
         while True:
             sums = derivatives.derive(2.0 ** exponents[0], 2.0 ** exponents[1], measures)
             found = exponents
             if measures:
-                self._measured = self._largest(*derivatives.largest)
-                found = self._exponents(*self._measured)
+                output.measured = self._largest(*derivatives.largest)
+                found = self._exponents(*output.measured)
             if found == exponents:
-                return self._sum(sums).tolist(), *exponents
+                break
             exponents = found
+        of_rows = zip(raw, derivatives.packed, self._sum(sums).tolist(), strict=True)
+        first = self._number * len(raw)
+        return [
+            TreeRows(loss, output.y, own_raw, packed, first + k, hessian, gradient, *exponents)
+            for k, (own_raw, packed, (gradient, hessian)) in enumerate(of_rows)
+        ]
 
     def _sum(self, numbers: np.ndarray) -> np.ndarray:
         """The numbers, int64, contiguous, made the sums over all members."""
@@ -409,24 +475,29 @@ class Booster:
         )
 
     def _add_steps(
-        self, grower: LeafWiseGrower, k: int, shift: int, weights: np.ndarray | None = None
+        self, grower: LeafWiseGrower, tree: TreeRows, weights: np.ndarray | None = None
     ) -> float:
         """Give the records of a tree steps instead of derivatives, and move its rows.
 
-        `grower` has grown the tree last, `k` is the value whose raw predictions move, and `shift`
-        are bits of a unit of gradients, in those of a unit of hessians. `weights` are those of all
-        rows of the leaves; None: all rows are here. Returns the unit of the weighted steps.
+        `grower` has grown the tree last. `weights` are those of all rows of the leaves; None: all
+        rows are here. Returns the unit of the weighted steps.
         """
         rate, rules = self.growing.learning_rate, self.growing.rules
         steps = None  # Newton's
         if rules.monotonic is not None or rules.path_smooth > 0:
-            steps, weights = self._steps_of_paths(grower, k, shift, weights)
-        elif self._loss.level is not None:
-            steps = rate * self._quantiles_of(grower, grower.leaves_of_tree(), k)
-        newton = (shift, self._most, rate, self._are_counts) if steps is None else None
+            steps, weights = self._steps_of_paths(grower, tree, weights)
+        elif tree.loss.level is not None:
+            steps = rate * self._quantiles_of(grower, grower.leaves_of_tree(), tree)
+        newton = (tree.shift, self._most(tree.loss), rate, self._are_counts)
         rows = self.rows
         unit: float = add_leaf_steps(
-            grower, rows.weight, rows.weight_unit, self.raw[k], newton, steps, weights
+            grower,
+            rows.weight,
+            rows.weight_unit,
+            tree.raw,
+            newton if steps is None else None,
+            steps,
+            weights,
         )
         return unit
 
@@ -438,23 +509,22 @@ class Booster:
         of_all = self._sum(np.concatenate(weights))
         return np.split(of_all, np.cumsum([len(each) for each in weights])[:-1])
 
-    @property
-    def _most(self) -> float:
+    def _most(self, loss: Loss | OwnLoss) -> float:
         """The largest step of a leaf, before the learning rate."""
-        return min(self._loss.largest_step, self.growing.rules.max_delta_step or math.inf)
+        return min(loss.largest_step, self.growing.rules.max_delta_step or math.inf)
 
     def _steps_of_paths(
-        self, grower: LeafWiseGrower, k: int, shift: int, weights: np.ndarray | None
+        self, grower: LeafWiseGrower, tree: TreeRows, weights: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Steps of leaves that depend on the nodes above them, and weights, as for `_add_steps`.
 
         They are smoothed, and kept within bounds, which take weights of few bits.
         """
         piece, leaves = grower.piece(), grower.leaves_of_tree()
-        rows, loss, monotonic = self.rows, self._loss, self.growing.rules.monotonic
+        rows, monotonic = self.rows, self.growing.rules.monotonic
         nodes = np.column_stack([np.arange(len(piece.nodes)), *stretches(piece, leaves)])
-        if loss.level is not None:
-            values = self._quantiles_of(grower, nodes, k)
+        if tree.loss.level is not None:
+            values = self._quantiles_of(grower, nodes, tree)
         else:
             counts, unit = nodes[:, 2].copy(), 1.0
             if self._are_counts and rows.weight is not None:
@@ -462,7 +532,7 @@ class Booster:
                 counts = up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]]
                 unit = rows.weight_unit
             counts = self._sum(counts) * unit
-            how = grower.l2, shift, self._most, grower.l1
+            how = grower.l2, tree.shift, self._most(tree.loss), grower.l1
             values = newton_steps(piece.statistics, counts, *how)
         if grower.path_smooth > 0:
             values = smoothed(piece, values, grower.path_smooth)
@@ -476,15 +546,18 @@ class Booster:
         weights = few_bits(weights)
         return within(values[own], lower[own], upper[own]), weights
 
-    def _quantiles_of(self, grower: LeafWiseGrower, leaves: np.ndarray, k: int) -> np.ndarray:
+    def _quantiles_of(
+        self, grower: LeafWiseGrower, leaves: np.ndarray, tree: TreeRows
+    ) -> np.ndarray:
         """The quantile of the residuals of each leaf, or what else a loss says of them."""
-        assert isinstance(self._loss, Loss)
-        of_rows, y, weight = grower.rows_of_leaves, self.rows.y, self.rows.weight
+        loss, weight = tree.loss, self.rows.weight
+        assert isinstance(loss, Loss)
+        of_rows = grower.rows_of_leaves
         parts = [of_rows[first : first + n] for _, first, n in leaves.tolist()]
-        residuals = [y[own] - self.raw[k][own] for own in parts]
+        residuals = [tree.y[own] - tree.raw[own] for own in parts]
         weights = [None if weight is None else weight[own] for own in parts]
-        steps = self._loss.steps(residuals, weights, self.members)
-        return np.clip(steps, -self._most, self._most)
+        most = self._most(loss)
+        return np.clip(loss.steps(residuals, weights, self.members), -most, most)
 
 
 def grow_with_others(

@@ -1,0 +1,266 @@
+"""Boosted models of several targets: each target has the trees of a model of it alone."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import dtrees
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.callbacks import Callback
+from dtrees.model_selection import cross_validate
+from tests.core.grow.boosted_cases import Squares
+
+RNG = np.random.default_rng(3)
+N_ROWS = 240
+X = RNG.normal(size=(N_ROWS, 5))
+NUMBERS = np.c_[
+    np.exp(X[:, 0] + 0.3 * RNG.normal(size=N_ROWS)),
+    1e4 * np.exp(X[:, 2] / 2),
+    RNG.poisson(3, N_ROWS) + 1.0,
+]
+CLASSES = np.c_[X[:, 0] > 0, np.digitize(X[:, 1], [-1, 0, 1]), np.full(N_ROWS, 7)].astype(int)
+COUNTS = RNG.integers(0, 4, N_ROWS).astype(float)
+WEIGHTS = {"none": None, "counts": COUNTS, "fractions": 0.37 * COUNTS + 0.01}
+HOW = {"max_iter": 4, "min_samples_leaf": 5, "random_state": 1, "early_stopping": False}
+DRAWS = {"subsample": 0.6, "max_features": 0.5, "colsample_bytree": 0.7}
+RULES = (
+    {},
+    DRAWS,
+    {"path_smooth": 2.0, "l1_regularization": 0.1, "max_delta_step": 1.0},
+    {"max_depth": 3, "max_leaf_nodes": None, "max_bins": 20},
+)
+LOSSES = (
+    *("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma", "tweedie"),
+    Squares(),
+)
+
+
+def regressor(**given):
+    if given.get("loss") == "quantile":
+        given["quantile"] = 0.7
+    return GradientBoostingRegressor(**{**HOW, **given})
+
+
+def classifier(**given):
+    return GradientBoostingClassifier(**{**HOW, **given})
+
+
+def assert_trees_are(model, alone, output, n_values=1):
+    """The trees of an output are those of a model of it alone, bit for bit."""
+    first = sum(max(n, 1) for n in n_values[:output]) if isinstance(n_values, list) else output
+    own = n_values[output] if isinstance(n_values, list) else 1
+    mine = model.estimators_[:, first : first + own].ravel()
+    for tree, other in zip(mine, alone.estimators_.ravel(), strict=True):
+        tree, other = tree.tree_.model, other.tree_.model
+        assert tree.unit == other.unit
+        for name in ("feature", "threshold", "statistics", "n_node_samples", "gain"):
+            np.testing.assert_array_equal(getattr(tree, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("rules", RULES, ids=["plain", "draws", "steps", "depth"])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: getattr(loss, "name", str(loss)))
+def test_numbers_are_those_of_a_model_each(loss, rules, weight):
+    model = regressor(loss=loss, **rules).fit(X, NUMBERS, WEIGHTS[weight])
+    assert (model.n_outputs_, model.n_trees_per_iteration_, model.n_iter_) == (3, 3, 4)
+    predicted = model.predict(X)
+    for output in range(3):
+        alone = clone(model).fit(X, NUMBERS[:, output], WEIGHTS[weight])
+        assert_trees_are(model, alone, output)
+        np.testing.assert_array_equal(predicted[:, output], alone.predict(X))
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("rules", RULES, ids=["plain", "draws", "steps", "depth"])
+def test_classes_are_those_of_a_model_each(rules, weight):
+    model = classifier(**rules).fit(X, CLASSES, WEIGHTS[weight])
+    assert model.n_classes_ == [2, 4, 1]
+    assert model.n_trees_per_iteration_ == 6
+    for output in range(3):
+        alone = clone(model).fit(X, CLASSES[:, output], WEIGHTS[weight])
+        assert_trees_are(model, alone, output, [1, 4, 1])
+        for name in ("predict_proba", "predict_log_proba", "decision_function"):
+            mine, other = getattr(model, name)(X)[output], getattr(alone, name)(X)
+            np.testing.assert_array_equal(mine, other, strict=True)
+        np.testing.assert_array_equal(model.predict(X)[:, output], alone.predict(X))
+        np.testing.assert_array_equal(model.classes_[output], alone.classes_)
+
+
+def test_monotonic_columns_are_so_for_each_target():
+    rules = {"monotonic_cst": [1, 0, -1, 0, 0]}
+    model = regressor(**rules).fit(X, NUMBERS)
+    for output in range(3):
+        alone = regressor(**rules).fit(X, NUMBERS[:, output])
+        np.testing.assert_array_equal(model.predict(X)[:, output], alone.predict(X))
+    of_two = classifier(**rules).fit(X, CLASSES[:, [0, 0]])
+    alone = classifier(**rules).fit(X, CLASSES[:, 0])
+    np.testing.assert_array_equal(of_two.predict_proba(X)[1], alone.predict_proba(X))
+    with pytest.raises(ValueError, match="Monotonicity constraints are not supported"):
+        classifier(**rules).fit(X, CLASSES)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.permutations(range(3)), st.booleans(), st.sampled_from(["counts", "none"]))
+def test_targets_may_be_permuted_and_repeated(order, of_classes, weight):
+    model, y = (classifier, CLASSES) if of_classes else (regressor, NUMBERS)
+    order = [*order, order[0]]
+    given = {**DRAWS, "early_stopping": True, "validation_fraction": 0.3, "max_iter": 3}
+    given["n_iter_no_change"] = 3
+    one = model(**given).fit(X, y, WEIGHTS[weight])
+    other = model(**given).fit(X, y[:, order], WEIGHTS[weight])
+    np.testing.assert_array_equal(one.predict(X)[:, order], other.predict(X))
+    same = model(**given).fit(X, y[:, order[:3]], WEIGHTS[weight])
+    np.testing.assert_array_equal(one.validation_score_, same.validation_score_)
+
+
+@pytest.mark.parametrize("kind", [regressor, classifier])
+def test_weights_are_repeats(kind):
+    y = NUMBERS if kind is regressor else CLASSES
+    how = {"min_samples_leaf": 1, "max_bins": None}
+    rows = np.repeat(np.arange(N_ROWS), COUNTS.astype(int))
+    weighed, repeated = kind(**how).fit(X, y, COUNTS), kind(**how).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(weighed.predict(X), repeated.predict(X))
+
+
+def test_class_weights_of_a_row_are_multiplied():
+    own = [{0: 1, 1: 3}, {0: 1, 1: 2, 2: 1, 3: 2}, None]
+    weight = np.where(CLASSES[:, 0] == 1, 3, 1) * np.where(CLASSES[:, 1] % 2 == 1, 2, 1)
+    by_class = classifier(class_weight=own).fit(X, CLASSES)
+    by_row = classifier().fit(X, CLASSES, weight)
+    np.testing.assert_array_equal(by_class.predict(X), by_row.predict(X))
+    classifier(class_weight="balanced").fit(X, CLASSES)
+    with pytest.raises(ValueError, match="list of dicts"):
+        classifier(class_weight={0: 2}).fit(X, CLASSES)
+
+
+@pytest.mark.parametrize("kind", [regressor, classifier])
+def test_storage_and_threads_do_not_matter(kind):
+    y = NUMBERS if kind is regressor else CLASSES
+    thin = X * (np.abs(X) > 0.7)
+    thin[::7, 1] = np.nan
+    one = kind(n_jobs=1).fit(thin, y)
+    for other in (kind(n_jobs=3).fit(thin, y), kind().fit(sp.csr_array(thin), pd.DataFrame(y))):
+        np.testing.assert_array_equal(other.predict(thin), one.predict(thin))
+    again = pickle.loads(pickle.dumps(one))
+    np.testing.assert_array_equal(again.predict(thin), one.predict(thin))
+    frame = pd.DataFrame(thin, columns=list("vwxyz"))
+    frame["letters"] = pd.Categorical(np.array(list("abcde"))[np.arange(N_ROWS) % 5])
+    model = kind(n_jobs=2).fit(frame, y)
+    alone = kind().fit(frame, y[:, 0])
+    np.testing.assert_array_equal(model.predict(frame)[:, 0], alone.predict(frame))
+
+
+def test_scores_are_means_over_targets():
+    given = {"loss": "huber", "max_iter": 6}
+    sets = {"eval_set": [(X, NUMBERS), (X[:50], NUMBERS[:50])], "sample_weight": COUNTS}
+    model = regressor(**given).fit(X, NUMBERS, **sets)
+    curves = [
+        regressor(**given)
+        .fit(X, y, eval_set=[(X, y), (X[:50], y[:50])], sample_weight=COUNTS)
+        .evals_result_
+        for y in NUMBERS.T
+    ]
+    for name, of_set in model.evals_result_.items():
+        means = np.mean([own[name]["loss"] for own in curves], axis=0)
+        np.testing.assert_allclose(of_set["loss"], means, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [regressor, classifier])
+@pytest.mark.parametrize("scoring", ["loss", None])
+def test_early_stopping(kind, scoring):
+    y = NUMBERS / NUMBERS.std(axis=0) if kind is regressor else CLASSES[:, [0, 0, 0]]
+    given = {"max_iter": 60, "early_stopping": True, "n_iter_no_change": 3, "scoring": scoring}
+    model = kind(**given, learning_rate=0.5).fit(X, y)
+    assert model.n_iter_ == model.best_iteration_
+    shown = kind(**given).fit(X, y, X_val=X[:90], y_val=y[:90], sample_weight_val=COUNTS[:90])
+    assert len(shown.validation_score_) > 1
+    with pytest.raises(ValueError, match="y has 3 columns, y_val has 1"):
+        kind(**given).fit(X, y, X_val=X[:90], y_val=y[:90, 0])
+    with pytest.raises(ValueError, match="y has 1 columns, y_val has"):
+        kind(**given).fit(X, y[:, 0], X_val=X[:90], y_val=y[:90])
+
+
+class Heard(Callback):
+    def __init__(self):
+        self.scores = []
+
+    def on_iteration_end(self, fit, number):
+        self.scores.append((number, fit.n_grown, fit.training_score()))
+        return number == 2
+
+
+def test_stages_warm_starts_and_callbacks():
+    whole = regressor(**DRAWS).fit(X, NUMBERS)
+    stages = list(whole.staged_predict(X))
+    for n, stage in enumerate(stages, start=1):
+        np.testing.assert_array_equal(stage, whole[:n].predict(X))
+    begun = regressor(**DRAWS, warm_start=True).set_params(max_iter=2).fit(X, NUMBERS)
+    begun.set_params(max_iter=4).fit(X, NUMBERS)
+    np.testing.assert_array_equal(begun.predict(X), whole.predict(X))
+    with pytest.raises(ValueError, match="y had 3 targets and has 2"):
+        begun.set_params(max_iter=5).fit(X, NUMBERS[:, :2])
+    heard = Heard()
+    stopped = regressor(**DRAWS).fit(X, NUMBERS, callbacks=[heard])
+    np.testing.assert_array_equal(stopped.predict(X), stages[2])
+    assert [own[:2] for own in heard.scores] == [(0, 1), (1, 2), (2, 3)]
+    shares = list(classifier().fit(X, CLASSES).staged_predict_proba(X))
+    assert [own.shape for own in shares[-1]] == [(N_ROWS, 2), (N_ROWS, 4), (N_ROWS, 1)]
+
+
+def test_rows_begin_with_scores_of_all_targets():
+    start = RNG.normal(size=(N_ROWS, 3))
+    model = regressor().fit(X, NUMBERS, init_score=start)
+    for output in range(3):
+        alone = regressor().fit(X, NUMBERS[:, output], init_score=start[:, output])
+        own = alone.predict(X, start[:, output])
+        np.testing.assert_array_equal(model.predict(X, start)[:, output], own)
+    with pytest.raises(ValueError, match=r"init_score must have the shape \(240, 3\)"):
+        regressor().fit(X, NUMBERS, init_score=start[:, 0])
+    of_classes = RNG.normal(size=(N_ROWS, 6))
+    shares = classifier().fit(X, CLASSES, init_score=of_classes).predict_proba(X, of_classes)
+    alone = classifier().fit(X, CLASSES[:, 1], init_score=of_classes[:, 1:5])
+    np.testing.assert_array_equal(shares[1], alone.predict_proba(X, of_classes[:, 1:5]))
+
+
+def test_what_does_not_take_them_says_so(tmp_path):
+    model = regressor().fit(X, NUMBERS)
+    refusals = (
+        lambda: dtrees.save(model, tmp_path / "model"),
+        lambda: model.predict_contributions(X),
+        lambda: dtrees.export_text(model),
+        lambda: regressor().fit(X, NUMBERS, checkpoint=tmp_path),
+    )
+    for refused in refusals:
+        with pytest.raises(ValueError, match="does not support several targets yet"):
+            refused()
+    with pytest.raises(ValueError, match=r"Output 1: .* must be positive"):
+        regressor(loss="gamma").fit(X, NUMBERS * [1, -1, 1])
+    missing = NUMBERS.copy()
+    missing[17, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Input y contains NaN.*row 17"):
+        regressor().fit(X, missing)
+
+
+def test_folds_are_fitted_one_by_one():
+    found = cross_validate(regressor(), X, NUMBERS, cv=3)["test_score"]
+    np.testing.assert_array_equal(found, cross_val_score(regressor(), X, NUMBERS, cv=3))
+
+
+def test_labels_of_several_types():
+    both = pd.DataFrame({"word": np.array(["no", "yes"])[CLASSES[:, 0]], "number": CLASSES[:, 1]})
+    predicted = classifier().fit(X, both).predict(X)
+    assert predicted.dtype == object
+    np.testing.assert_array_equal(
+        predicted[:, 1].astype(int), classifier().fit(X, CLASSES[:, 1]).predict(X)
+    )
+    sparse = classifier().fit(X, sp.csr_array(CLASSES[:, [0, 0]]))
+    assert sparse.score(X, CLASSES[:, [0, 0]]) > 0.9
