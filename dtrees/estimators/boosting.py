@@ -772,6 +772,7 @@ class BaseBoosting(BaseModel):
         return trees, self._initial, "softmax" if len(classes) > 2 else "logit"
 
     def _parts(self) -> Parts:
+        self._refuse_outputs("A model file", "Pickle it instead, or save a model per target.")
         parts = super()._parts()
         parts.attributes["_fit_loss"] = said_of(self._fit_loss, type(self).__name__)
         return parts

@@ -237,7 +237,6 @@ def test_what_does_not_take_them_says_so(tmp_path):
         lambda: dtrees.save(model, tmp_path / "model"),
         lambda: model.predict_contributions(X),
         lambda: dtrees.export_text(model),
-        lambda: regressor().fit(X, NUMBERS, checkpoint=tmp_path),
     )
     for refused in refusals:
         with pytest.raises(ValueError, match="does not support several targets yet"):
@@ -248,6 +247,15 @@ def test_what_does_not_take_them_says_so(tmp_path):
     missing[17, 1] = np.nan
     with pytest.raises(ValueError, match=r"Input y contains NaN.*row 17"):
         regressor().fit(X, missing)
+
+
+def test_a_checkpoint_goes_on(tmp_path):
+    whole = regressor(**DRAWS).fit(X, NUMBERS)
+    regressor(**DRAWS, max_iter=2).fit(X, NUMBERS, checkpoint=tmp_path)
+    again = regressor(**DRAWS).fit(X, NUMBERS, checkpoint=tmp_path)
+    np.testing.assert_array_equal(again.predict(X), whole.predict(X))
+    with pytest.raises(ValueError, match="y"):
+        regressor(**DRAWS).fit(X, NUMBERS[:, ::-1], checkpoint=tmp_path)
 
 
 def test_folds_are_fitted_one_by_one():

@@ -102,10 +102,10 @@ class BoostedRows:
     """The rows of a table, and those of them that a fit has; all of these have a weight.
 
     `y` are numbers, or codes of classes; of a loss of the user's always float64. Of several outputs
-    it is (n_outputs, n_rows). `weight` is in units of `weight_unit`. `chosen` are the rows of the fit, uint32, ascending; None: all. `raw`,
-    float64 (n_values, n_rows), are raw predictions by trees that are there; None: those that a
-    model begins with. `numbers`, uint64 (n_rows,), are those of the rows in a table of which these
-    are some; None: 0, 1, 2, ...
+    it is (n_outputs, n_rows). `weight` is in units of `weight_unit`. `chosen` are the rows of the
+    fit, uint32, ascending; None: all. `raw`, float64 (n_values, n_rows), are raw predictions by
+    trees that are there; None: those that a model begins with. `numbers`, uint64 (n_rows,), are
+    those of the rows in a table of which these are some; None: 0, 1, 2, ...
     """
 
     coded: CodedMatrix
