@@ -45,6 +45,7 @@ WORDS = {
 OF_CLASSES = {"entropy", "gini", "log_loss"}
 OF_NUMBERS = {"absolute_error", "gamma", "huber", "poisson", "quantile", "squared_error", "tweedie"}
 NOT_HERE = {
+    "exponential loss": {"exponential"},
     "ranking": {"lambdarank", "rank_xendcg", "rank:map", "rank:ndcg", "rank:pairwise"},
     "survival analysis": {"survival:aft", "survival:cox"},
 }

@@ -164,14 +164,11 @@ class Kind:
         The beginning of its classes' names.
     noun, field : str
         What people and JSON call it.
-    all_columns : float or None
-        What ``max_features`` is where all columns are looked at.
     """
 
     stem: str
     noun: str
     field: str
-    all_columns: float | None = None
 
 
 KINDS = {
@@ -179,7 +176,7 @@ KINDS = {
     "forest": Kind("RandomForest", "forest", "forest"),
     "extra-trees": Kind("ExtraTrees", "forest", "forest"),
     "bagging": Kind("Bagging", "forest", "forest"),
-    "boosting": Kind("GradientBoosting", "boosted model", "boosting", all_columns=1.0),
+    "boosting": Kind("GradientBoosting", "boosted model", "boosting"),
 }
 
 
@@ -376,12 +373,6 @@ def check_options(model: str, **given: Any) -> None:
             raise RequestError(
                 f"{option_of(name)} is not for --model {model}, only for {', '.join(takers)}"
             )
-    columns = given.get("max_features")
-    if model == "boosting" and not (columns in (None, "all") or isinstance(columns, float)):
-        raise RequestError(
-            f"--max-features {columns} is not for --model boosting: give a share such as 0.5, or "
-            "all"
-        )
     if (given.get("loss") == "quantile") != (given.get("quantile") is not None):
         raise RequestError("--loss quantile and --quantile SHARE: give both")
     if given.get("alpha") is not None and given.get("loss") != "huber":
@@ -398,9 +389,8 @@ def estimator_of(task: str, model: str, **given: Any) -> Any:
     """
     check_options(model, **given)
     check_task(task, given)
-    no_limit = {"max_features": KINDS[model].all_columns}
     parameters = {
-        PARAMETER_OF[name]: no_limit.get(name) if value in NO_LIMIT else value
+        PARAMETER_OF[name]: None if value in NO_LIMIT else value
         for name, value in given.items()
         if value is not None and name not in OF_RULES
     }

@@ -2,7 +2,12 @@
 
 from dtrees.constraints import InvalidParameterError
 from dtrees.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
-from dtrees.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.estimators.boosting import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from dtrees.estimators.estimate import CostEstimate, estimate_cost
 from dtrees.estimators.forest_kinds import (
     BaggingClassifier,
@@ -28,6 +33,8 @@ __all__ = [
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
     "InvalidParameterError",
     "IsolationForest",
     "RandomForestClassifier",

@@ -11,8 +11,10 @@ steps. Rows without weight are not there: none of them is counted, held out or a
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +44,7 @@ from dtrees.estimators.boosted_stopping import (
 )
 from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.estimators.eval_sets import EvalSets, OtherTables, name_of
+from dtrees.estimators.fit_plan import columns_per_split
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -383,7 +386,16 @@ def _rules(model: BaseBoosting, given: CodedTable, target: Target) -> BoostingRu
         handle_unknown="majority" if model.handle_unknown == "majority" else "missing",
         monotonic=directions_of(model.monotonic_cst, book, target),
         interactions=interactions_of(model.interaction_cst, book, barred),
-        max_features=float(model.max_features),
+        max_features=_share_of_columns(model, given.coded.n_columns - len(barred)),
         columns_by_tree=float(model.colsample_bytree),
         seed=given.seed,
     )
+
+
+def _share_of_columns(model: BaseBoosting, n_columns: int) -> float:
+    """Share of a tree's columns that are drawn at each node, which takes the next whole number."""
+    if isinstance(model.max_features, Real) and not isinstance(model.max_features, Integral):
+        return float(model.max_features)
+    of_tree = max(1, math.ceil(model.colsample_bytree * n_columns))
+    n_drawn = columns_per_split(model.max_features, of_tree)
+    return 1.0 if n_drawn == of_tree else (n_drawn - 0.5) / of_tree

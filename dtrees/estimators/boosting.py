@@ -61,7 +61,13 @@ from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, OwnLoss, initial_o
 from dtrees.core.losses.outputs import AnyLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators import base
-from dtrees.estimators.base import LEARNS_CLASSES, LEARNS_COLUMNS, MOST, BaseModel
+from dtrees.estimators.base import (
+    LEARNS_CLASSES,
+    LEARNS_COLUMNS,
+    MOST,
+    TREE_CONSTRAINTS,
+    BaseModel,
+)
 from dtrees.estimators.boosted_elsewhere import begin_elsewhere
 from dtrees.estimators.boosted_start import NO_EVALS, CodedTable, Start, sides_of, start_of
 from dtrees.estimators.boosted_stopping import (
@@ -136,7 +142,7 @@ class BaseBoosting(BaseModel):
         "path_smooth": (RealIn(0, math.inf, "[)"),),
         "subsample": (RealIn(0, 1, "(]"),),
         "colsample_bytree": (RealIn(0, 1, "(]"),),
-        "max_features": (RealIn(0, 1, "(]", integers=False),),
+        "max_features": TREE_CONSTRAINTS["max_features"],
         "max_bins": (IntegerIn(2), Nothing()),
         "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
         **COLUMN_RULES,
@@ -181,7 +187,7 @@ class BaseBoosting(BaseModel):
     path_smooth: float
     subsample: float
     colsample_bytree: float
-    max_features: float
+    max_features: float | str | None
     category_penalty: float
     early_stopping: str | bool
     scoring: Any
@@ -810,7 +816,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     Trees follow each other, and each is grown to what the others leave of the loss. Sums are those
     of integers, so the model has the same bits for any number of threads. Parameters mean what they
-    mean in scikit-learn's ``HistGradientBoostingClassifier``.
+    mean in scikit-learn's ``HistGradientBoostingClassifier``, which is another name of this class.
 
     Parameters
     ----------
@@ -873,7 +879,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         path_smooth: float = 0.0,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
-        max_features: float = 1.0,
+        max_features: float | str | None = 1.0,
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
@@ -1006,7 +1012,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
     Trees follow each other, and each is grown to what the others leave of the loss. Sums are those
     of integers, so the model has the same bits for any number of threads. Parameters mean what they
-    mean in scikit-learn's ``HistGradientBoostingRegressor``.
+    mean in scikit-learn's ``HistGradientBoostingRegressor``, which is another name of this class.
 
     Parameters
     ----------
@@ -1064,7 +1070,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         path_smooth: float = 0.0,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
-        max_features: float = 1.0,
+        max_features: float | str | None = 1.0,
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
@@ -1092,6 +1098,24 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         if self.alpha != 0.9 and self.loss != "huber":
             warn("alpha is of loss='huber' only. Did you mean l1_regularization or quantile?")
 
+    def predict_raw(self, X: Any, init_score: Any = None) -> np.ndarray:
+        """Compute the raw prediction of every row: the sum of the steps.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+        init_score : array-like of shape (n_rows,), default=None
+            As for `predict`.
+
+        Returns
+        -------
+        raw : float64 array of shape (n_rows,)
+            The number itself; its logarithm with the losses "poisson", "gamma" and "tweedie". So
+            it is what `init_score` of another fit may be.
+        """
+        return self._from("decision_function", X, init_score)
+
     def _loss(self) -> Loss | OwnLoss:
         if not isinstance(self.loss, str):
             return OwnLoss(self.loss)
@@ -1118,6 +1142,11 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         sums = np.array([total, int(target.y.sum() if target.wy is None else target.wy.sum())])
         units = None if weight is None else units_of(target)
         return np.array([loss.initial(y, units, float(target.to_value(sums)))])
+
+
+# scikit-learn's names, of the same classes (docs/development/decisions/0019)
+HistGradientBoostingClassifier = GradientBoostingClassifier
+HistGradientBoostingRegressor = GradientBoostingRegressor
 
 
 def shortened(estimator: Any, fitted: Any, n_iterations: int | None = None) -> Any:

@@ -137,8 +137,10 @@ min_samples_leaf : int
     Least number of rows of positive weight on each side of a split.
 colsample_bytree : float
     Share of the columns, of those that may be used, that are drawn for each tree.
-max_features : float
-    Share of the columns, of those of the tree that may be used, that are drawn at each node.
+max_features : int, float or {"sqrt", "log2"}
+    Number of columns drawn at each node, of those of the tree: that many (at most all), a share of
+    them, rounded up, their root or their binary logarithm. None: all. With `interaction_cst`, the
+    same share of those that the node may test.
 min_child_weight : float
     Least sum of second derivatives on each side of a split, weights included: of a squared error
     the weight of the rows, of two classes the sum of p (1 - p).

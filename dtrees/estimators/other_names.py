@@ -42,7 +42,7 @@ NAMES = {
         "l1_regularization": "alpha lambda_l1 reg_alpha",
         "l2_regularization": "l2_leaf_reg lambda lambda_l2 reg_lambda",
         "learning_rate": "eta learning_rate shrinkage_rate",
-        "loss criterion": "application criterion loss loss_function obj objective",
+        "loss criterion": "application loss loss_function obj objective",
         "max_bins": "border_count max_bin tree_method",
         "max_depth": "depth",
         "max_features": "colsample_bylevel colsample_bynode feature_fraction_bynode",
@@ -51,8 +51,8 @@ NAMES = {
             "num_iterations num_round num_tree num_trees"
         ),
         "max_leaf_nodes": "max_leaves num_leaves",
-        "min_child_weight": "min_child_weight min_sum_hessian_in_leaf",
-        "min_samples_leaf": "min_child_samples min_data_in_leaf",
+        "min_child_weight": ("min_child_weight min_sum_hessian_in_leaf min_weight_fraction_leaf"),
+        "min_samples_leaf": "min_child_samples min_data_in_leaf min_samples_split",
         "min_split_gain min_impurity_decrease": (
             "gamma min_gain_to_split min_impurity_decrease min_split_gain min_split_loss"
         ),
@@ -106,12 +106,18 @@ REASONS = _by_name(
             "importance_type": "Importances are of gain; see dtrees.inspection.split_counts.",
             "linear_tree": "Leaves hold constants.",
             "min_data_in_bin subsample_for_bin": "max_bins says how many bins there are.",
-            "missing": "nan, None, NaT and pandas.NA are missing values, and nothing else is.",
+            "missing": (
+                "Missing values are nan, None, NaT and pandas.NA. Replace others before: "
+                "X.replace(-999, nan)."
+            ),
             "monotone_penalty": "Constraints of monotonic_cst hold, at no penalty.",
             "params": "Give each parameter by its name: **params.",
         },
         "max_iter": {
-            "base_score boost_from_average init": "Models start from init_score or a constant.",
+            "base_score boost_from_average": "Models start from init_score or a constant.",
+            "ccp_alpha": "Trees are not pruned; min_split_gain stops splits that gain little.",
+            "criterion": "Splits are scored by the derivatives of the loss.",
+            "init": "Give raw predictions of another model to fit, as init_score.",
             "booster boosting boosting_type drop_rate grow_policy num_parallel_tree": (
                 "There is one form of boosting: trees that follow each other, leaf by leaf."
             ),
@@ -124,6 +130,7 @@ REASONS = _by_name(
             "algorithm": "It is SAMME.",
             "class_weight": "Give a sample_weight to fit.",
         },
+        "regime": {"client": "The cluster is that of the current distributed.Client."},
         "predict_proba": {"num_class use_label_encoder": "Classes are the labels in y."},
         "warm_start": {
             "bagging_freq subsample_freq": "Rows are drawn anew for each tree.",
@@ -137,6 +144,7 @@ REASONS = _by_name(
 PREDICTIONS = _by_name(
     {
         "decision_function": {"raw_score output_margin": "Call decision_function."},
+        "predict_raw": {"raw_score output_margin": "Call predict_raw."},
         "first_iterations": {
             "iteration_range ntree_end ntree_limit num_iteration start_iteration": (
                 "Predict by the first iterations: model[:n]."

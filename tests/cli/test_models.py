@@ -196,16 +196,12 @@ def test_the_options_of_boosting_become_parameters(csv, tmp_path):
 @pytest.mark.parametrize(
     ("text", "value"), [("sqrt", "sqrt"), ("all", None), ("2", 2), ("1.0", 1.0), ("0.25", 0.25)]
 )
-def test_amounts(csv, text, value):
-    run = ask_json("cv", csv, "--target", "class", "--folds", 2, "--max-features", text)
+@pytest.mark.parametrize("model", ["tree", "boosting"])
+def test_amounts(csv, model, text, value):
+    options = ["--model", model, "--max-features", text]
+    run = ask_json("cv", csv, "--target", "class", "--folds", 2, *options)
     assert run["parameters"]["max_features"] == value
     assert type(run["parameters"]["max_features"]) is type(value)
-
-
-@pytest.mark.parametrize("text", ["1", "2", "sqrt", "log2"])
-def test_boosting_draws_shares_of_columns_only(unreadable, text):
-    args = ["cv", unreadable, "--target", "class", "--model", "boosting", "--max-features", text]
-    check_refused(ask(*args), f"--max-features {text} is not for --model boosting: give a share")
 
 
 @pytest.mark.parametrize(

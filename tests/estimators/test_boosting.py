@@ -15,6 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance, mean_squared_error
 
+import dtrees
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, losses
 from dtrees.callbacks import Callback
 from dtrees.core.grow import boosting as core
@@ -60,6 +61,24 @@ def test_raw_predictions_are_the_sum_of_the_estimators(name):
         for k, tree in enumerate(iteration):
             total[:, k] += tree.predict(X)
     np.testing.assert_array_equal(total, raw)
+
+
+def test_scikit_learns_names_are_other_names_of_the_same_classes():
+    assert dtrees.HistGradientBoostingClassifier is GradientBoostingClassifier
+    assert dtrees.HistGradientBoostingRegressor is GradientBoostingRegressor
+    model = dtrees.HistGradientBoostingRegressor(max_iter=2).fit(X, F)
+    again = pickle.loads(pickle.dumps(clone(model).fit(X, F)))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("name", ["numbers", "quantile", "gamma", "tweedie"])
+def test_raw_predictions_of_numbers_are_those_of_the_link(name):
+    model, begin = fitted(name), np.linspace(-1, 1, len(X))
+    raw = model.predict_raw(X)
+    np.testing.assert_array_equal(raw, model._predictor().raw(model.codebook_.check(X))[:, 0])
+    link = np.log if name in ("gamma", "tweedie") else np.asarray
+    np.testing.assert_allclose(raw, link(model.predict(X)), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.predict_raw(X, begin), raw + begin, rtol=0, atol=1e-12)
 
 
 def test_the_trees_know_which_columns_had_missing_values():
@@ -376,6 +395,21 @@ class TestLimitsOfTreesAndSteps:
         ).fit(TABLE, FORM)
         for tree in model.forest_.trees:
             assert len(set(tree.feature[tree.feature >= 0].tolist())) <= 3
+
+    @pytest.mark.parametrize(
+        ("drawn", "share", "of_tree"),
+        [
+            *(("sqrt", 0.3, 1.0), ("log2", 0.3, 1.0), (2, 0.3, 1.0), (1, 0.1, 1.0), (5, 0.8, 1.0)),
+            *((6, 1.0, 1.0), (99, 1.0, 1.0), (None, 1.0, 1.0), (None, 1.0, 0.5), (2, 0.6, 0.5)),
+        ],
+    )
+    def test_columns_of_a_node_are_drawn_by_number_or_by_share(self, drawn, share, of_tree):
+        own = {"colsample_bytree": of_tree, "random_state": 0}
+        numbered, shared = (
+            model_of("squared_error", max_features=each, **own).fit(TABLE, FORM)
+            for each in (drawn, share)
+        )
+        assert_same(numbered, shared)
 
     def test_all_columns_of_a_tree_are_all_columns(self):
         own = {"max_features": 0.5, "random_state": 0}

@@ -27,9 +27,8 @@ ESTIMATORS = (
     *(AdaBoostClassifier, BaggingClassifier, DecisionTreeClassifier),
     *(GradientBoostingClassifier, RandomForestClassifier),
 )
-EVERY = [
-    getattr(dtrees, name) for name in dtrees.__all__ if name.endswith(("Classifier", "Regressor"))
-]
+ENDS = ("Classifier", "Regressor")
+EVERY = dict.fromkeys(getattr(dtrees, each) for each in dtrees.__all__ if each.endswith(ENDS))
 X, Y = [[1.0], [2.0]], [0, 1]
 
 
@@ -56,7 +55,13 @@ def refused(call, name):
         (RandomForestClassifier, "eval_set", ". RandomForestClassifier has nothing like it."),
         (DecisionTreeClassifier, "splitter", ". A tree takes the best split"),
         (DecisionTreeClassifier, "device", ". Models grow on processors"),
-        (GradientBoostingClassifier, "criterion", ". Use 'loss'."),
+        (GradientBoostingClassifier, "criterion", ". Splits are scored by the derivatives"),
+        (GradientBoostingClassifier, "min_samples_split", ". Use 'min_samples_leaf'."),
+        (GradientBoostingClassifier, "min_weight_fraction_leaf", ". Use 'min_child_weight'."),
+        (GradientBoostingClassifier, "min_impurity_decrease", ". Use 'min_split_gain'."),
+        (GradientBoostingClassifier, "init", ". Give raw predictions of another model to fit"),
+        (GradientBoostingClassifier, "ccp_alpha", ". Trees are not pruned"),
+        (GradientBoostingClassifier, "client", ". The cluster is that of the current"),
         (RandomForestClassifier, "early_stopping", ". Use 'oob_tol'."),
         (GradientBoostingClassifier, "callbacks", ". Give 'callbacks' to fit."),
         (DecisionTreeClassifier, "verbose", ". DecisionTreeClassifier has nothing like it."),
@@ -116,7 +121,7 @@ def test_predictions_say_what_to_call(name, said):
 @pytest.mark.parametrize(
     ("kind", "name", "said"),
     [
-        (GradientBoostingRegressor, "raw_score", ". Rows of predict_contributions sum to raw"),
+        (GradientBoostingRegressor, "raw_score", ". Call predict_raw."),
         (RandomForestClassifier, "raw_score", ". Rows of predict_contributions sum to raw"),
         (RandomForestRegressor, "num_iteration", ". RandomForestRegressor has nothing like it."),
         (DecisionTreeClassifier, "pred_interactions", ". Call dtrees.inspection.shap_values with"),
@@ -125,6 +130,27 @@ def test_predictions_say_what_to_call(name, said):
 )
 def test_predictions_say_what_the_class_has(kind, name, said):
     assert refused(lambda **given: kind().predict(X, **given), name).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("library", "names"),
+    [
+        ("sklearn.ensemble", ("GradientBoosting{}", "HistGradientBoosting{}")),
+        ("xgboost", ("XGB{}",)),
+        ("lightgbm", ("LGBM{}",)),
+    ],
+)
+def test_parameters_of_other_boosting_are_here_or_have_an_answer(library, names):
+    module = pytest.importorskip(library)
+    for kind in (GradientBoostingClassifier, GradientBoostingRegressor):
+        for name in names:
+            other = getattr(module, name.format(kind.__name__.removeprefix("GradientBoosting")))
+            for each in {*other().get_params()} - parameters(kind, None):
+                assert refused(kind, each).endswith(" See docs/user_guide/coming_from.md."), each
+            if name.startswith("Hist"):
+                assert {*other().get_params()} <= parameters(kind, None)
+                public = {each for each in dir(other) if not each.startswith("_")}
+                assert public <= set(dir(kind))
 
 
 @pytest.mark.parametrize("kind", EVERY)

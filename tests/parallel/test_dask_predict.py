@@ -24,6 +24,7 @@ from dtrees import (
     DecisionTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -97,6 +98,15 @@ class TestArrays:
         assert found.name.startswith(f"{method.replace('_', '-')}-")
         for scheduler in ("synchronous", "threads"):
             assert_array_equal(found.compute(scheduler=scheduler), expected, strict=True)
+
+    def test_first_iterations_and_raw_predictions(self):
+        model = GradientBoostingRegressor("poisson", max_iter=6, min_samples_leaf=5).fit(X, Y)
+        for n in (1, 4):
+            for method in ("predict", "predict_raw"):
+                with dask.config.set(scheduler=never):
+                    found = getattr(model[:n], method)(LAZY)
+                expected = getattr(model.first_iterations(n), method)(X)
+                assert_array_equal(found.compute(), expected, strict=True)
 
     @pytest.mark.parametrize("chunks", [(100, 4), (30, 2), (7, 1), ((0, 60, 0, 40), (3, 1))])
     def test_any_chunks(self, chunks):

@@ -563,7 +563,8 @@ def public_functions():
         for name in module.__all__:
             if name in elsewhere:
                 continue
-            thing, path = getattr(module, name), ".".join(filter(None, [place, name]))
+            thing = getattr(module, name)  # which may have a second name
+            path = ".".join(filter(None, [place, getattr(thing, "__name__", name)]))
             if inspect.isclass(thing):
                 for method, function in inspect.getmembers(thing, callable):
                     if not method.startswith("_") and not method.endswith("_request"):

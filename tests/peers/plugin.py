@@ -18,15 +18,17 @@ from sklearn.utils import all_estimators
 
 import dtrees
 from dtrees.model_selection import validation
+from tests.peers import classic
 
-BOOSTING = ("GradientBoostingClassifier", "GradientBoostingRegressor")
+CLASSIC = ("GradientBoostingClassifier", "GradientBoostingRegressor")
+HIST = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
 NAMES = {
     sklearn.tree: ("DecisionTreeClassifier", "DecisionTreeRegressor"),
     sklearn.ensemble: (
         *("AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor"),
         *("ExtraTreesClassifier", "ExtraTreesRegressor", "IsolationForest"),
         *("RandomForestClassifier", "RandomForestRegressor"),
-        *(BOOSTING + tuple(f"Hist{name}" for name in BOOSTING)),
+        *(CLASSIC + HIST),
     ),
     sklearn.model_selection: (
         *("GridSearchCV", "RandomizedSearchCV"),
@@ -34,16 +36,20 @@ NAMES = {
     ),
 }
 # Modules make some of these as they are imported, with parameters that ours refuse.
-LATER = {"BaggingClassifier", "BaggingRegressor", *BOOSTING}
+LATER = {"BaggingClassifier", "BaggingRegressor"}
+# Defaults of scikit-learn, where ours are others on purpose (decision 20).
+DEFAULTS = {"l2_regularization": 0.0, "use_best_model": False}
 
 os.environ["SKLEARN_SEED"] = "0"  # of what scikit-learn seeds before its tests
 all_estimators()  # imports all of scikit-learn, which goes on with its own classes
 theirs = SimpleNamespace(**vars(sklearn.model_selection))
 validation.sklearn = SimpleNamespace(model_selection=theirs)  # ours call what they replace
 later = {}
+for name in HIST:
+    getattr(dtrees, name).__init__.__wrapped__.__kwdefaults__.update(DEFAULTS)
 for place, names in NAMES.items():
     for name in names:
-        mine = getattr(dtrees, name.removeprefix("Hist"))
+        mine = getattr(classic if name in CLASSIC else dtrees, name)
         if name in LATER:
             later[getattr(place, name)] = mine
         else:

@@ -48,7 +48,8 @@ def table(storage):
 
 
 STORAGE = ["dense", "frame", "sparse"]
-NAMES = [name for name in dtrees.__all__ if name.endswith(("Classifier", "Regressor"))]
+ENDS = ("Classifier", "Regressor")
+NAMES = sorted({getattr(dtrees, each).__name__ for each in dtrees.__all__ if each.endswith(ENDS)})
 
 
 @pytest.mark.parametrize("storage", STORAGE)
