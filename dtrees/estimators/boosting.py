@@ -1105,12 +1105,12 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         ----------
         X : table of shape (n_rows, n_columns)
             Columns as at fit. A Dask array or data frame is answered lazily, block by block.
-        init_score : array-like of shape (n_rows,), default=None
+        init_score : array-like of shape (n_rows,) or (n_rows, n_targets), default=None
             As for `predict`.
 
         Returns
         -------
-        raw : float64 array of shape (n_rows,)
+        raw : float64 array of shape (n_rows,) or (n_rows, n_targets)
             The number itself; its logarithm with the losses "poisson", "gamma" and "tweedie". So
             it is what `init_score` of another fit may be.
         """

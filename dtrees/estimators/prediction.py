@@ -273,7 +273,8 @@ class BoostedPredictor(ForestPredictor):
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of what a method returns."""
         if isinstance(self.loss, OutputLosses):
-            return self._answer_of_outputs(method)
+            is_number = self.classes is None and method == "decision_function"
+            return self._answer_of_outputs("predict" if is_number else method)
         n_classes = 0 if self.classes is None else len(self.classes)
         if method in ("predict_proba", "predict_log_proba") or (
             method == "decision_function" and len(self.initial) > 1
@@ -339,11 +340,13 @@ class BoostedPredictor(ForestPredictor):
     def scores_of(self, raw: np.ndarray) -> Any:
         """Raw predictions as users get them, float64 (n_rows,) or (n_rows, n_classes).
 
-        Of several targets, a list.
+        Of several targets, a list; of numbers, a column for each.
         """
         own = [raw[:, at] for _, at in losses_by_output(self.loss, raw.shape[1])]
         found = [one[:, 0] if one.shape[1] == 1 else np.ascontiguousarray(one) for one in own]
-        return found if isinstance(self.classes, list) else found[0]
+        if isinstance(self.classes, list):
+            return found
+        return found[0] if len(found) == 1 else np.stack(found, axis=1)
 
     def decision_function(self, X: Any, run: Runner = serial) -> Any:
         """Raw predictions, float64 (n_rows,) or (n_rows, n_classes); of several targets, a list."""

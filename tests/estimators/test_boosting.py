@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,6 +80,16 @@ def test_raw_predictions_of_numbers_are_those_of_the_link(name):
     link = np.log if name in ("gamma", "tweedie") else np.asarray
     np.testing.assert_allclose(raw, link(model.predict(X)), rtol=0, atol=1e-12)
     np.testing.assert_allclose(model.predict_raw(X, begin), raw + begin, rtol=0, atol=1e-12)
+
+
+def test_raw_predictions_of_several_numbers_are_side_by_side():
+    targets = np.exp(np.column_stack([F, -F]))
+    model = GradientBoostingRegressor("poisson", max_iter=3).fit(X, targets)
+    each = [GradientBoostingRegressor("poisson", max_iter=3).fit(X, y) for y in targets.T]
+    expected = np.column_stack([one.predict_raw(X) for one in each])
+    np.testing.assert_array_equal(model.predict_raw(X), expected)
+    lazy = model.predict_raw(da.from_array(X, chunks=(70, 3)))
+    np.testing.assert_array_equal(lazy.compute(), expected)
 
 
 def test_the_trees_know_which_columns_had_missing_values():
