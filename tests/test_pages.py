@@ -20,6 +20,15 @@ def test_files_that_pages_name_are_there():
         assert set(named) <= there, (name_of(page), set(named) - there)
 
 
+def test_tests_that_a_page_names_are_there():
+    page = ROOT / "docs" / "development" / "dask_behaviours.md"
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", page.read_text(encoding="utf-8"))
+    assert len(named) > 20
+    for file, test in named:
+        folder = ROOT / "tests" / ("" if "/" in file else "parallel")
+        assert f"def {test}(" in (folder / file).read_text(encoding="utf-8"), (file, test)
+
+
 class NoQueue:
     """What a cluster of a job queue has besides."""
 

@@ -95,7 +95,7 @@ REASONS = _by_name(
             "device device_type gpu_id predictor task_type": "Models grow on processors only.",
             "dtrain train_set": "Give the table and the target: fit(X, y).",
             "enable_categorical": "Columns of categories need no switch.",
-            "estimator": (
+            "base_estimator estimator": (
                 "Ensembles of any estimator are scikit-learn's, in sklearn.ensemble. These are of "
                 "decision trees, and take the parameters of trees."
             ),

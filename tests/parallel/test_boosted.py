@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from distributed import Client
+from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
@@ -342,6 +344,15 @@ def test_predictions_stay_lazy(processes):
             assert len(stages) == len(expected) == 4
             for lazily, at_once in zip(dask.compute(*stages), expected, strict=True):
                 np.testing.assert_array_equal(lazily, at_once)
+
+
+def test_a_target_of_one_column_beside_a_frame():
+    model, y = model_of()
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcde")), npartitions=3)
+    column = da.from_array(y[:, np.newaxis], chunks=(200, 1))
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        model.fit(frame, column)
+    assert digest(model.forest_) == digest(clone(model).fit(frame, y).forest_)
 
 
 def test_stages_of_a_data_frame_are_series():

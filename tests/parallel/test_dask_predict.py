@@ -108,6 +108,13 @@ class TestArrays:
                 expected = getattr(model.first_iterations(n), method)(X)
                 assert_array_equal(found.compute(), expected, strict=True)
 
+    def test_a_model_without_a_split(self):
+        model = GradientBoostingRegressor(max_iter=3, min_samples_leaf=90).fit(X, Y)
+        for method in ("predict", "apply", "predict_contributions"):
+            expected = getattr(model, method)(X)
+            assert_array_equal(getattr(model, method)(LAZY).compute(), expected, strict=True)
+        assert model.predict(X) == pytest.approx(Y.mean())
+
     @pytest.mark.parametrize("chunks", [(100, 4), (30, 2), (7, 1), ((0, 60, 0, 40), (3, 1))])
     def test_any_chunks(self, chunks):
         model = CLASSIFIERS[1].fit(X, Y)
