@@ -36,6 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -62,6 +63,7 @@ from dtrees.constraints import (
     OneOf,
     RealIn,
     check_values,
+    checked,
 )
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan
@@ -530,6 +532,52 @@ class Ensemble(BaseModel):
 
 
 # Methods that only some classes have: they name them, in front of scikit-learn's mixins.
+
+
+@checked(number=(IntegerIn(0, MOST),))
+def of_target(self: Any, number: int) -> Any:
+    """Return the model of one of several targets, for functions that know one target only.
+
+    Parameters
+    ----------
+    number : int
+        Of the column of `y`, from 0.
+
+    Returns
+    -------
+    model : object
+        A fitted estimator of the same class and parameters: the trees with the values of this
+        target. Splits, gains and impurities, and so importances, are those of all targets. Scores
+        and predictions out of bag are left out. Of one target, the model itself.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        Before `fit`.
+    ValueError
+        There is no such target.
+    """
+    parts, n_outputs = self._parts(), self.n_outputs_
+    if number >= n_outputs:
+        raise ValueError(f"number must be below {n_outputs}, the number of targets. Got {number}.")
+    if n_outputs == 1:
+        return self
+    learned = {name: own for name, own in parts.attributes.items() if name[:4] != "oob_"}
+    parameters = dict(parts.parameters)
+    for named, name in (
+        (learned, "classes_"),
+        (learned, "n_classes_"),
+        (parameters, "class_weight"),
+    ):
+        if isinstance(named.get(name), list):
+            named[name] = named[name][number]
+    if "_oob_scaled_errors" in learned:
+        learned["_oob_scaled_errors"] = learned["_oob_scaled_errors"][:, number].copy()
+    trees = tuple(tree.of_output(number) for tree in parts.trees)
+    parts = replace(
+        parts, parameters=parameters, attributes=learned | {"n_outputs_": 1}, trees=trees
+    )
+    return self._of_parts(parts)
 
 
 def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

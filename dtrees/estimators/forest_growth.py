@@ -546,7 +546,7 @@ class FitOfForest:
         mean, counts = oob.mean(), self.training.encoded.target.has_weight
         if rows is not None:
             counts = rows if counts is None else rows & counts
-        learned = self.forest._oob_errors_of(oob, self.training.y, counts)
+        learned = self.forest._oob_errors_of(oob, self._y(), counts)
         bags = oob.growth.bags
         assert bags is not None
         if learned and not bags.by_row:
@@ -558,9 +558,12 @@ class FitOfForest:
 
     def _score(self, oob: OutOfBag) -> float:
         """Score of the rows that have a vote."""
+        return self.forest._oob_score(oob.mean(), self._y(), self.training.encoded.target)
+
+    def _y(self) -> np.ndarray:
+        """The target as it was given, (n_rows,) or (n_rows, n_outputs)."""
         columns = columns_of_outputs(self.training.y)
-        y = np.asarray(self.training.y).ravel() if columns is None else np.column_stack(columns)
-        return self.forest._oob_score(oob.mean(), y, self.training.encoded.target)
+        return np.asarray(self.training.y).ravel() if columns is None else np.column_stack(columns)
 
 
 def _add_kept(fit: ForestFit, oob: OutOfBag, stopping: OobStopping | None, kept: KeptTrees) -> None:

@@ -345,6 +345,8 @@ class BaseForest(base.Ensemble):
                 f"{type(self).__name__} got {asked}={getattr(self, asked)!r}, bootstrap=False."
             )
 
+    of_target = base.of_target
+
     def _rows_by_bag(
         self, y: Any, sample_weight: Any, bootstrap_groups: Any
     ) -> tuple[np.ndarray | None, Iterator[tuple[np.ndarray, np.ndarray | None]]]:
@@ -519,7 +521,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
         **quantiles.LEARNS_ROWS,
         "oob_prediction_": tuple(ArrayOf(n, np.dtype(np.float64)) for n in (1, 2)),
         "_oob_errors": (ArrayOf(1, np.dtype(np.float64)),),  # in models of older versions
-        "_oob_scaled_errors": (ArrayOf(1, np.dtype(np.float64)),),
+        "_oob_scaled_errors": tuple(ArrayOf(n, np.dtype(np.float64)) for n in (1, 2)),
         "_oob_keys": (ArrayOf(1, np.dtype(np.uint64)),),
         "_oob_means": (ArrayOf(1, np.dtype(np.float64)),),
     }
@@ -553,7 +555,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
 
         Returns
         -------
-        interval : float64 array of shape (n_rows, 2)
+        interval : float64 array of shape (n_rows, 2) or (n_rows, n_outputs_, 2)
             Lower and upper end. They are infinite, with a warning, where too few rows were fitted:
             fewer than ``(1 + confidence) / (1 - confidence)``.
 
@@ -575,7 +577,9 @@ class ForestRegressor(RegressorMixin, BaseForest):
         Costs O(fitted rows x trees) for each row of `X`, in blocks of a few MB.
         """
         check_is_fitted(self)
-        self._refuse_outputs("prediction_interval", "Fit a model per target.")
+        if self.n_outputs_ > 1:
+            of_targets = map(self.of_target, range(self.n_outputs_))
+            return np.stack([own.prediction_interval(X, confidence) for own in of_targets], axis=1)
         predictor = self._predictor()
         assert isinstance(predictor, ForestPredictor)
         found = IntervalPredictor.of(predictor, vars(self), confidence)
@@ -606,10 +610,12 @@ class ForestRegressor(RegressorMixin, BaseForest):
     def _oob_errors_of(
         self, oob: OutOfBag, y: np.ndarray, counts: np.ndarray | None
     ) -> dict[str, Any]:
-        if oob.growth.target.n_outputs > 1:
-            return {}
-        errors = scaled_errors(y, oob.mean()[:, 0], oob.spread(), counts)
-        return {"_oob_scaled_errors": errors}
+        n_outputs, mean = oob.growth.target.n_outputs, oob.mean()
+        errors = np.empty((len(mean), n_outputs))
+        columns = np.asarray(y).reshape(errors.shape).T
+        for k, own in enumerate(columns):
+            errors[:, k] = scaled_errors(own, mean[:, k], oob.spread(k), counts)
+        return {"_oob_scaled_errors": errors if n_outputs > 1 else errors[:, 0]}
 
 
 BaseTrees = BaseDecisionTree | BaseForest  # of dtrees, that are no steps of boosting

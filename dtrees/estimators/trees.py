@@ -98,6 +98,8 @@ class BaseDecisionTree(BaseModel):
         """
         return self._fit_coded(self._training(X, y, sample_weight, checkpoint))
 
+    of_target = base.of_target
+
     def _fit_coded(self, training: Training) -> Any:
         growth, how = self._growth_of(training.encoded), training.listeners
         with training.stats.phase("growth"), training.saving():

@@ -46,7 +46,8 @@ def trees_to_dataframe(model: Any) -> pd.DataFrame:
           LightGBM's frame)
         - ``missing_type``, "NaN"
         - ``value``, float64: mean, or step of a boosted model with its learning rate. Trees and
-          forests of classes have the share of each class instead: ``value_<label>``.
+          forests of classes have the share of each class instead: ``value_<label>``. Of several
+          targets, ``value_<target>``, or ``value_<target>: <label>``.
         - ``weight``, float64: of the training rows. (LightGBM's is a sum of second derivatives.)
         - ``count``, int64: training rows of positive weight
 
@@ -100,7 +101,11 @@ def _columns_of(view: ModelNodes, number: int) -> dict[str, np.ndarray]:
     sets = np.full(n, None, dtype=object)
     for node in np.flatnonzero(tree.is_set).tolist():
         sets[node] = view.labels_left(node, tree)
-    names = [""] if tree.is_regression else [f"_{label}" for label in view.labels]
+    names = (
+        [""]
+        if tree.is_regression and tree.n_values == 1
+        else [f"_{label}" for label in view.labels]
+    )
     column, unseen = tree.column[inner], SIDES[tree.unseen_left[inner].astype(int)]
     return {
         "tree_index": np.full(n, number, dtype=np.int64),

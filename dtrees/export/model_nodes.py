@@ -74,7 +74,8 @@ class Node:
     left, right : int or None
         Children.
     value : float64 (n_values,)
-        Shares of the classes, a mean, or the step of a boosted model.
+        Shares of the classes, a mean, or the step of a boosted model. Of several targets those of
+        each, one behind the other.
     weight : float
         Of the training rows, in the user's units.
     n_samples : int
@@ -251,8 +252,8 @@ class ModelNodes:
     trees : tuple of TreeNodes
     book : CodeBook or None
         Names, units and categories of the columns; None of a tree on codes.
-    classes : array (n_classes,) or None
-        Labels; None of numbers, and of a tree without an estimator.
+    classes : array (n_classes,), list or None
+        Labels; None of numbers, and of a tree without an estimator. Of several targets a list.
     start : float64 (n_outputs,) or None
         Of boosted models: raw predictions before the first tree. Tree t adds to output
         ``t % n_outputs``. Of one class it is the share, 1. None: what is predicted is the mean of
@@ -263,16 +264,9 @@ class ModelNodes:
 
     trees: tuple[TreeNodes, ...]
     book: CodeBook | None
-    classes: np.ndarray | None = None
+    classes: Any = None
     start: np.ndarray | None = None
     link: str = "identity"
-
-    def __post_init__(self) -> None:
-        if any(tree.coded_tree.n_outputs > 1 for tree in self.trees[:1]):
-            raise ValueError(
-                "This model has several targets, which exports, plots, texts, SHAP values and "
-                "partial dependence do not support yet. Fit a model per column of y."
-            )
 
     @classmethod
     def of(cls, model: Any, name: str = "model") -> ModelNodes:
@@ -342,6 +336,15 @@ class ModelNodes:
         )
         return found
 
+    def refuse_several(self, tool: str) -> None:
+        """Raise ValueError where there are several targets."""
+        n_outputs = self.trees[0].coded_tree.n_outputs
+        if n_outputs > 1:
+            raise ValueError(
+                f"{tool} takes a model of one target, and this one has {n_outputs}. Give the model "
+                "of one of them: model.of_target(0)."
+            )
+
     def refuse(self, tool: str, columns: Any, why: str) -> None:
         """Raise ValueError that names those of the columns that a tree tests, if there are any."""
         names = [repr(self.column_names[j]) for j in np.intersect1d(columns, self.tested)]
@@ -367,7 +370,12 @@ class ModelNodes:
 
     @property
     def labels(self) -> list:
-        """Labels of the classes; of a tree without an estimator, their numbers."""
+        """Labels of the classes; of a tree without an estimator, their numbers.
+
+        Of several targets "target: label", all behind one another; of numbers those of the targets.
+        """
+        if isinstance(self.classes, list):
+            return [f"{k}: {label}" for k, own in enumerate(self.classes) for label in own]
         return list(range(self.trees[0].n_values) if self.classes is None else self.classes)
 
     @property

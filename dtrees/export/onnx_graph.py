@@ -159,6 +159,7 @@ def to_onnx(
     True
     """
     view, book = ModelNodes.with_book(model)
+    view.refuse_several("to_onnx")
     if dtype is None:
         labels = [label for known in book.categories.values() for label in known.tolist()]
         narrow = book.low.dtype == np.float32 and _misfit(labels, np.float32) is None

@@ -76,6 +76,7 @@ sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
     [2.45, -2.0, 1.75, -2.0, -2.0]
     """
     view = ModelNodes.of(model)
+    view.refuse_several("to_sklearn")
     why = "scikit-learn's trees know numbers only. to_onnx writes all columns."
     view.refuse("to_sklearn", np.flatnonzero(view.kinds != "number"), why)
     numbers = np.arange(view.trees[0].n_values)

@@ -143,7 +143,7 @@ def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str
     lines = [f"{impurity_name(tree)} = {tree.impurity[node]:.3f}"] if known else []
     lines.append(f"samples = {tree.n_samples[node]}")
     if not formatter.classes:
-        return [*lines, f"value = {formatter.value_format()(float(value[0]))}"]
+        return [*lines, f"value = {formatter.answer(value)}"]
     weights = tree.class_weights(node)
     shown = ", ".join(np.format_float_positional(w, formatter.decimals, trim="-") for w in weights)
-    return [*lines, f"value = [{shown}]", f"class = {formatter.classes[int(value.argmax())]}"]
+    return [*lines, f"value = [{shown}]", f"class = {formatter.answer(value)}"]

@@ -242,7 +242,7 @@ def _node(
         interval=(min(thresholds), max(thresholds)) if thresholds else None,
         n_rows=float(np.mean([tree.n_samples[node] for tree, node in trees])),
         value=value,
-        text=_question(formatters, group, tests) if tests else _answer(formatters[0], value),
+        text=_question(formatters, group, tests) if tests else formatters[0].answer(value),
         is_cut=group.is_cut,
         left=left,
         right=right,
@@ -290,10 +290,3 @@ def _range(formatter: TreeFormatter, column: int, thresholds: Sequence[float]) -
     ends = np.unique([min(thresholds), max(thresholds)])
     form = FORMATS.get(formatter.unit(column), number_format)(ends, formatter.decimals)
     return " .. ".join(form(end) for end in ends.tolist())
-
-
-def _answer(formatter: TreeFormatter, value: np.ndarray) -> str:
-    """The class of a leaf, or its value in print."""
-    if formatter.classes:
-        return formatter.classes[int(value.argmax())]
-    return formatter.value_format()(float(value[0]))

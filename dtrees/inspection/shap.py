@@ -299,7 +299,7 @@ class Explainer(Model):
         """What explains a model without a background."""
         n, adds = view.n_outputs, view.start is not None
         base = np.zeros(n) if view.start is None else view.start.astype(np.float64)
-        are_shares, values = not adds and n > 1, []
+        are_shares, values = not adds and n > view.trees[0].coded_tree.n_outputs == 1, []
         for number, tree in enumerate(view.trees):
             value = tree.value if adds else 1 / len(view.trees) * tree.value
             weight = tree.weight[tree.is_leaf]
@@ -385,7 +385,7 @@ def _runner_of(model: Any) -> Runner:
 
 def _output_names(view: ModelNodes) -> tuple[str, ...]:
     """Names of the outputs of a model: labels of classes, or numbers."""
-    labels: Sequence = range(view.n_outputs) if view.classes is None else view.classes.tolist()
+    labels: Sequence = range(view.n_outputs) if view.classes is None else view.labels
     if view.n_outputs == 1:
         return ("prediction" if view.classes is None else str(labels[-1]),)
     return tuple(map(str, labels))

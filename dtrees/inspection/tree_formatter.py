@@ -192,12 +192,21 @@ class TreeFormatter:
         """The line of a leaf: its class or its value."""
         (value,) = self.nodes.value_of([node])
         if not self.classes:
-            return Line(f"value: [{self.value_format()(float(value[0]))}]")
-        name = f"class: {self.classes[int(value.argmax())]}"
+            return Line(f"value: [{self.answer(value)}]")
+        name = f"class: {self.answer(value)}"
         if not self.show_weights:
             return Line(name)
         weights = self.nodes.class_weights(node)
         return Line("weights: [", tuple(f"{w:.{self.decimals}f}" for w in weights), f"] {name}")
+
+    def answer(self, value: np.ndarray) -> str:
+        """The class of the largest share, or the number; of each target."""
+        if not self.classes:
+            return ", ".join(map(self.value_format(), value.tolist()))
+        ends = np.cumsum(self.nodes.coded_tree.n_classes or [len(value)])
+        shares = np.split(value, ends[:-1])
+        each = [end - len(own) + int(own.argmax()) for own, end in zip(shares, ends, strict=True)]
+        return ", ".join(self.classes[number] for number in each)
 
     def reach(self, column: int) -> Reach:
         """All that a column may hold."""

@@ -115,7 +115,7 @@ def _boxes(formatter: TreeFormatter, max_depth: int | None, impurity: bool) -> B
         number, depth, reaches, siblings = waiting.pop()
         is_cut = max_depth is not None and depth >= max_depth and not is_leaf[number]
         sides = () if is_leaf[number] else formatter.children(number, reaches)
-        text = sides[0][2].text if sides else _prediction(formatter, number)
+        text = sides[0][2].text if sides else formatter.answer(values[number])
         first = wrapped(text, 3 if sides else 1)
         box = Box(
             [*first, *_statistics(formatter, number, impurity)],
@@ -126,20 +126,13 @@ def _boxes(formatter: TreeFormatter, max_depth: int | None, impurity: bool) -> B
             is_cut=is_cut,
         )
         if formatter.classes:
-            box.bar = [(s, COLOURS[i % n_colours]) for i, s in enumerate(values[number])]
+            shares = values[number] / values[number].sum()
+            box.bar = [(s, COLOURS[i % n_colours]) for i, s in enumerate(shares)]
         siblings.append(box)
         if not is_cut:
             pairs = [*zip(sides, box.branches, strict=False)]
             waiting += [(i, depth + 1, reach, side) for (i, reach, _), side in reversed(pairs)]
     return above[0]
-
-
-def _prediction(formatter: TreeFormatter, node: int) -> str:
-    """The largest class, or the mean."""
-    (value,) = formatter.nodes.value_of([node])
-    if formatter.classes:
-        return formatter.classes[int(value.argmax())]
-    return formatter.value_format()(float(value[0]))
 
 
 def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str]:
@@ -155,5 +148,5 @@ def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str
         lines.append("  ·  ".join(f"{count:,.12g}" for count in counts))
     elif not formatter.classes and not tree.is_leaf[node]:
         (value,) = tree.value_of([node])
-        lines.append(f"mean {formatter.value_format()(float(value[0]))}")
+        lines.append(f"mean {formatter.answer(value)}")
     return lines

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn import ensemble, tree
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import explained_variance_score, f1_score, r2_score
 from sklearn.model_selection import cross_val_score
 
@@ -25,6 +26,14 @@ from dtrees import (
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+)
+from dtrees.export import to_lightgbm, to_onnx, to_sklearn, trees_to_dataframe
+from dtrees.inspection import (
+    held_out_importances,
+    oob_importances,
+    partial_dependence,
+    plot_tree,
+    shap_values,
 )
 from dtrees.model_selection import cross_validate
 
@@ -428,15 +437,150 @@ def test_collections_refuse_them(table, tmp_path):
         model.predict_proba(da.from_array(X, chunks=(50, -1)))
 
 
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_the_model_of_one_target(table, kind, tmp_path):
+    X, classes, numbers = table
+    y = numbers
+    if kind in CLASSIFIERS:
+        y = pd.DataFrame({"word": np.array(["no", "yes"])[classes[:, 0]], "number": classes[:, 1]})
+    model = made(kind).fit(X, y)
+    for k in range(y.shape[1]):
+        one = model.of_target(k)
+        assert (type(one), one.n_outputs_) == (kind, 1)
+        np.testing.assert_array_equal(one.predict(X), model.predict(X)[:, k])
+        np.testing.assert_array_equal(one.apply(X), model.apply(X))
+        np.testing.assert_array_equal(one.feature_importances_, model.feature_importances_)
+        if kind in CLASSIFIERS:
+            np.testing.assert_array_equal(one.predict_proba(X), model.predict_proba(X)[k])
+            np.testing.assert_array_equal(one.classes_, model.classes_[k])
+        dtrees.save(one, tmp_path / "one")
+        np.testing.assert_array_equal(dtrees.load(tmp_path / "one").predict(X), one.predict(X))
+        assert one.of_target(0) is one
+    with pytest.raises(ValueError, match=f"number must be below {y.shape[1]}"):
+        model.of_target(y.shape[1])
+    with pytest.raises(ValueError, match="number"):
+        model.of_target(-1)
+    with pytest.raises(NotFittedError):
+        kind().of_target(0)
+
+
+def test_parameters_of_the_model_of_one_target(table):
+    X, classes, _ = table
+    weights = [{0: 1, 1: 3}, "balanced"]
+    model = DecisionTreeClassifier(max_depth=3, class_weight=weights).fit(X, classes)
+    assert [model.of_target(k).class_weight for k in range(2)] == weights
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
+def test_intervals_are_those_of_each_target(table, kind):
+    X, _, y = table
+    how = {"n_estimators": 20, "bootstrap": True, "oob_score": True, "random_state": 0}
+    model = kind(**how).fit(X, y)
+    found = model.prediction_interval(X, 0.8)
+    assert found.shape == (*y.shape, 2)
+    for k in range(y.shape[1]):
+        np.testing.assert_array_equal(
+            model.of_target(k).prediction_interval(X, 0.8), found[:, k], strict=True
+        )
+    turned = kind(**how).fit(X, y[:, ::-1]).prediction_interval(X, 0.8)
+    np.testing.assert_array_equal(turned, found[:, ::-1])
+    alone = kind(**how).fit(X, y[:, 1]).prediction_interval(X, 0.8)
+    twice = kind(**how).fit(X, y[:, [1, 1]]).prediction_interval(X, 0.8)
+    np.testing.assert_array_equal(twice, np.stack([alone, alone], axis=1))
+
+
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_contributions_are_those_of_each_target(table, kind):
+    X, classes, numbers = table
+    y = classes if kind in CLASSIFIERS else numbers
+    model = made(kind).fit(X, y)
+    explained = shap_values(model, X, interactions=True)
+    each = [shap_values(model.of_target(k), X, interactions=True) for k in range(y.shape[1])]
+    for name in ("values", "base_values", "interactions"):
+        own = [getattr(one, name) for one in each]
+        own = [part[..., None] if kind in REGRESSORS else part for part in own]
+        if kind in CLASSIFIERS:  # of two classes one stands for both
+            assert own[0].shape[-1] == 2
+        np.testing.assert_allclose(
+            getattr(explained, name), np.concatenate(own, axis=-1), rtol=1e-9, atol=1e-12
+        )
+    answers = np.hstack(model.predict_proba(X)) if kind in CLASSIFIERS else model.predict(X)
+    np.testing.assert_allclose(
+        explained.values.sum(axis=1) + explained.base_values, answers, rtol=1e-9, atol=1e-9
+    )
+    names = ("0: 0", "0: 1", "1: 0", "1: 1", "1: 2", "1: 3")
+    assert explained.output_names == (names if kind in CLASSIFIERS else ("0", "1", "2"))
+    flat = model.predict_contributions(X)
+    np.testing.assert_array_equal(
+        flat.reshape(len(X), -1, 5)[:, :, :4].swapaxes(1, 2), explained.values
+    )
+    lazy = model.predict_contributions(da.from_array(X, chunks=(50, -1)))
+    np.testing.assert_array_equal(lazy.compute(), flat)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_partial_dependence_is_that_of_each_target(table, kind):
+    X, classes, numbers = table
+    y = classes if kind is RandomForestClassifier else numbers
+    model = made(kind).fit(X, y)
+    found = partial_dependence(model, 0, resolution=5).average
+    each = [partial_dependence(model.of_target(k), 0, resolution=5).average for k in range(2)]
+    np.testing.assert_allclose(found[: len(np.vstack(each))], np.vstack(each), rtol=1e-9)
+
+
+def test_texts_and_pictures(table):
+    X, classes, numbers = table
+    words = pd.DataFrame({"a": np.array(["no", "yes"])[classes[:, 0]], "b": classes[:, 1]})
+    tree = DecisionTreeClassifier(max_depth=1).fit(X[:, :1], words)
+    first = X[tree.apply(X[:, :1]) == 1, :1][:1]  # node 1 is a leaf
+    word, number = tree.predict(first)[0]
+    answer = f"0: {word}, 1: {number}"
+    assert dtrees.export_text(tree).splitlines()[1] == f"|   |--- class: {answer}"
+    assert f"class = {answer}" in dtrees.inspection.export_graphviz(tree)
+    names = {"0: no": "never", "0: yes": "ever", "1: 0": "w", "1: 1": "x", "1: 2": "y", "1: 3": "z"}
+    answer_by_names = ", ".join(names[each] for each in answer.split(", "))
+    assert answer_by_names in dtrees.export_text(tree, class_names=list(names.values()))
+    values = DecisionTreeRegressor(max_depth=1).fit(X, numbers).tree_.model.value[1]
+    text = dtrees.export_text(DecisionTreeRegressor(max_depth=1).fit(X, numbers))
+    assert f"value: [{', '.join(f'{value:.2f}' for value in values)}]" in text
+    pytest.importorskip("matplotlib").use("agg")
+    for model in (tree, DecisionTreeRegressor(max_depth=2).fit(X, numbers)):
+        shown = " ".join(text.get_text() for text in plot_tree(model).texts)
+        assert (answer if model is tree else "mean ") in shown
+
+
+def test_frames_of_trees_have_a_column_for_each_value(table):
+    X, classes, numbers = table
+    for kind, y, names in (
+        (RandomForestRegressor, numbers, ["value_0", "value_1", "value_2"]),
+        (DecisionTreeClassifier, classes[:, :1] > [0, 2], ["value_0: False", "value_0: True",
+                                                          "value_1: False"]),
+    ):  # fmt: skip
+        frame = trees_to_dataframe(made(kind).fit(X, y))
+        assert [name for name in frame if name.startswith("value")] == names
+
+
+@pytest.mark.parametrize("ask", [to_onnx, to_lightgbm, to_sklearn])
 @pytest.mark.parametrize("kind", [DecisionTreeClassifier, RandomForestRegressor])
-def test_what_reads_a_model_refuses_them(table, kind, tmp_path):
+def test_other_formats_take_the_model_of_one_target(table, kind, ask):
     X, classes, numbers = table
     model = made(kind).fit(X, classes if kind in CLASSIFIERS else numbers)
-    with pytest.raises(ValueError, match="several targets"):
-        model.predict_contributions(X)
-    one = model if kind is DecisionTreeClassifier else model.estimators_[0]
-    with pytest.raises(ValueError, match="several targets"):
-        dtrees.export_text(one)
+    with pytest.raises(ValueError, match=r"takes a model of one target.*model.of_target\(0\)"):
+        ask(model)
+    if ask is to_sklearn:
+        one = model.of_target(1)
+        np.testing.assert_allclose(ask(one).predict(X), one.predict(X))
+    elif ask is to_lightgbm:
+        assert ask(model.of_target(1)).startswith("tree")
+
+
+def test_importances_of_rows_take_the_model_of_one_target(table):
+    X, _, y = table
+    model = RandomForestRegressor(20, random_state=0).fit(X, y)
+    for ask in (oob_importances, held_out_importances):
+        with pytest.raises(ValueError, match="takes a model of one target"):
+            ask(model, X, y)
+        assert ask(model.of_target(1), X, y[:, 1]).argmax() == 2
 
 
 def test_folds_are_fitted_one_by_one(table):

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -250,6 +250,16 @@ class Tree:
         """The arrays by name, in the order of the attributes."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: array for name, array in named.items() if isinstance(array, np.ndarray)}
+
+    def of_output(self, output: int) -> Tree:
+        """The tree of one of several outputs: its values, and the splits and gains of all."""
+        if self.is_regression:
+            pair = np.ascontiguousarray(self.statistics[:, [0, 1 + output]])
+            unit, offset = (float(np.ravel(each)[output]) for each in (self.unit, self.offset))
+            return replace(self, statistics=pair, unit=unit, offset=offset)
+        end = sum(self.n_classes[: output + 1])
+        own = self.statistics[:, end - self.n_classes[output] : end]
+        return replace(self, statistics=np.ascontiguousarray(own), n_classes=())
 
     def equals(self, other: Tree) -> bool:
         """Whether two trees are the same, bit for bit, in every array."""

@@ -99,11 +99,11 @@ def _share(confidence: float, apart: bool) -> Fraction:
     return (1 + share) / 2 if apart else share
 
 
-def floor_of(tree: Tree, share: float = FLOOR) -> float:
+def floor_of(tree: Tree, share: float = FLOOR, output: int = 0) -> float:
     """What a tree adds to the spread of a forest: a share of the deviation of its leaves."""
     leaves = tree.test == LEAF
-    value, weight = tree.value[leaves, 0], tree.weighted_n_node_samples[leaves]
-    away = np.abs(value - tree.value[0, 0])
+    value, weight = tree.value[:, output], tree.weighted_n_node_samples[leaves]
+    away = np.abs(value[leaves] - value[0])
     largest = float(away.max())
     if not 0 < largest < np.inf:
         return 0.0

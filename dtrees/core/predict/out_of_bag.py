@@ -56,9 +56,9 @@ class SumsOfTrees:
         self.total = np.zeros((n_rows, target.n_values))  # shares of classes, or means
         self.votes = np.zeros(n_rows, dtype=np.int64)  # trees that were added up
         self._offsets: list[Any] = []
-        n_numbers = n_rows if target.n_classes == 0 and target.n_outputs == 1 else 0
+        shape = (0, 0) if target.n_classes > 0 else self.total.shape
         # squares of the means in the unit of the largest, and `floor_of` the trees
-        self.squares, self.floors = np.zeros(n_numbers), np.zeros(n_numbers)
+        self.squares, self.floors = np.zeros(shape), np.zeros(shape)
 
     def add(self, tree: Tree, votes: Votes) -> None:
         """Add up the next tree; O(rows x n_classes)."""
@@ -66,8 +66,9 @@ class SumsOfTrees:
             value = tree.value_of(votes.leaves)
             self.total[votes.rows] += value
             if len(self.squares) > 0:
-                self.squares[votes.rows] += self._of_largest(value[:, 0]) ** 2
-                self.floors[votes.rows] += floor_of(tree)
+                for output in range(self.squares.shape[1]):
+                    self.squares[votes.rows, output] += self._of_largest(value, output) ** 2
+                    self.floors[votes.rows, output] += floor_of(tree, output=output)
         self.votes[votes.rows] += 1
         self._offsets.append(tree.offset)
 
@@ -75,21 +76,21 @@ class SumsOfTrees:
         """Mean over the trees so far; nan where there is no vote. float64, as ``total``."""
         return mean_of_sums(self.total, self.votes[:, None], self._offsets or [0.0])
 
-    def _of_largest(self, values: np.ndarray) -> np.ndarray:
-        """How far values are from the offset of the target, in the unit of the farthest."""
-        target = self._target
-        away: np.ndarray = np.ldexp(values - target.offset, target.y_exponent - LARGEST_BITS)
-        return away
+    def _of_largest(self, values: np.ndarray, output: int) -> np.ndarray:
+        """How far values are from the offset of an output, in the unit of the farthest."""
+        own = self._target.of_outputs[output]
+        away: np.ndarray = values[:, output] - own.offset
+        return np.ldexp(away, own.y_exponent - LARGEST_BITS)
 
-    def spread(self) -> np.ndarray:
+    def spread(self, output: int = 0) -> np.ndarray:
         """Spread of the trees that predict a row, float64 (n_rows,); nan without a vote.
 
         Of numbers; as `dtrees.core.predict.intervals.spread_of`.
         """
         with np.errstate(all="ignore"):
-            mean = self._of_largest(self.mean()[:, 0])
-            square, floor = self.squares / self.votes, self.floors / self.votes
-            return spread_of(mean, square, LARGEST_BITS - self._target.y_exponent, floor)
+            mean, own = self._of_largest(self.mean(), output), self._target.of_outputs[output]
+            square, floor = (each[:, output] / self.votes for each in (self.squares, self.floors))
+            return spread_of(mean, square, LARGEST_BITS - own.y_exponent, floor)
 
 
 class OutOfBag(SumsOfTrees):
