@@ -21,13 +21,21 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from dtrees._warnings import warn
 from dtrees.coding._cells import any_infinite
-from dtrees.coding.labels import Labels, number_of, object_array, recode, sort_labels
+from dtrees.coding.labels import (
+    MISSING_CODE,
+    Labels,
+    number_of,
+    object_array,
+    recode,
+    sort_labels,
+)
 from dtrees.coding.tables import LARGEST_WHOLE, Numbers, Table, is_beyond_floats
 from dtrees.coding.times import DATETIME, TIMEDELTA, look_like_dates
 from dtrees.exceptions import UnseenCategoryError
@@ -134,22 +142,29 @@ def refuse_sparse_categories(table: Table, mask: np.ndarray | None) -> None:
 
 
 def columns_by_type(table: Table, mask: np.ndarray | None) -> Columns:
-    """The columns of a dense table by kind."""
+    """The columns of a dense table by kind.
+
+    Where the user calls numbers categories, -1 is a missing value.
+    """
     ordered: list[Numbers] = []
     numeric: list[Numbers] = []
     categories = []
+    labels = list(table.labels)
     for block in table.numbers:
         if mask is None:
             ordered.append(block)
             continue
         for is_category, part in block.split(mask):
             if is_category and is_beyond_floats(part.values):
-                exact = labels_of_numbers(part)
-                categories += [_categories(column, column.present()) for column in exact]
+                labels += [column.without_code() for column in labels_of_numbers(part)]
+            elif is_category:
+                numeric.append(_without_code(part))
             else:
-                (numeric if is_category else ordered).append(part)
-    for column in table.labels:
+                ordered.append(part)
+    for column in labels:
         is_category = column.is_category if mask is None else bool(mask[column.column])
+        if is_category and not column.is_category:
+            column = column.without_code()
         found = column.present()
         if not is_category:
             values = column.as_numbers(table.name(column.column))
@@ -164,6 +179,14 @@ def columns_by_type(table: Table, mask: np.ndarray | None) -> Columns:
         if found.any():
             categories.append(_categories(column, found))
     return Columns(tuple(ordered), tuple(numeric), tuple(categories))
+
+
+def _without_code(block: Numbers) -> Numbers:
+    """The numbers with nan for -1."""
+    is_code = block.values == MISSING_CODE
+    if not is_code.any():
+        return block
+    return Numbers(block.columns, np.where(is_code, np.nan, block.values))
 
 
 def labels_of_numbers(block: Numbers) -> list[Labels]:
@@ -345,7 +368,7 @@ def as_fitted(book: CodeBook, table: Table) -> Table:
             continue
         for is_named, part in block.split(named):
             if is_named:
-                labels += labels_of_numbers(part)
+                labels += [_as_codes(book, column) for column in labels_of_numbers(part)]
             else:
                 numbers.append(part)
     for column in table.labels:
@@ -355,8 +378,16 @@ def as_fitted(book: CodeBook, table: Table) -> Table:
             refuse_strings(column, np.isnan(values) & column.present(), table.name(j))
             numbers.append(numbers_of(column, values))
         else:
-            labels.append(column)
+            is_code = named[j] and not column.is_category
+            labels.append(_as_codes(book, column) if is_code else column)
     return replace(table, numbers=tuple(numbers), labels=tuple(labels))
+
+
+def _as_codes(book: CodeBook, column: Labels) -> Labels:
+    """The labels without -1, unless it is a category, or no number is one."""
+    known = book.numbers_of_categories(column.column)
+    has_numbers = isinstance(next(iter(known)), Real)  # they stand in front of words
+    return column.without_code() if has_numbers and MISSING_CODE not in known else column
 
 
 def warn_of_unseen(book: CodeBook, table: Table) -> None:

@@ -359,15 +359,15 @@ def code_dense(
     if (store.status == STATUS_INFINITE).any():
         refuse_columns(table, store.status == STATUS_INFINITE)
     categories: dict[int, np.ndarray] = {}
-    for block, part in zip(columns.numeric_categories, named, strict=True):
+    dtypes = table.dtypes() if columns.numeric_categories or columns.categories else []
+    for part in named:
         bounds = np.cumsum(part.n_codes)[:-1]
         for column, values in zip(part.columns.tolist(), np.split(part.low, bounds), strict=True):
             store.n_ordered[column] = 0
             if len(values):
-                categories[column] = category_array(values, block.values.dtype)
+                categories[column] = category_array(values, dtypes[column])
     pieces = [partial(_code_categories, found, store) for found in columns.categories]
     run_pieces(pieces, [n_rows] * len(pieces), run)
-    dtypes = table.dtypes() if columns.categories else []
     for found in columns.categories:
         j = found.labels.column
         categories[j] = category_array(found.values, dtypes[j])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from dtrees.coding._cells import label_codes, labels_present
 PLAIN = (str, int, float)  # types of labels that stay as they are
 DATES = (datetime.date, np.datetime64)  # a datetime.datetime is a date, a pandas.Timestamp, too
 SPANS = (datetime.timedelta, np.timedelta64, datetime.time)  # times of day: since midnight
+MISSING_CODE = -1  # of categories in pandas, scikit-learn and LightGBM
 KINDS = ("dates", "time spans", "other values")
 WANTED = (
     "in every cell the argument must be a string or a real number (or None, NaN for missing), or "
@@ -79,7 +80,14 @@ class Labels:
 
     def without_missing(self) -> Labels:
         """The labels with -1 for those that mean missing."""
-        missing = np.fromiter(map(is_missing, self.labels), bool, len(self.labels))
+        return self._without(is_missing)
+
+    def without_code(self) -> Labels:
+        """The labels without the number -1, which is the code of a missing category."""
+        return self._without(lambda label: isinstance(label, int | float) and label == MISSING_CODE)
+
+    def _without(self, means_missing: Callable[[Any], bool]) -> Labels:
+        missing = np.fromiter(map(means_missing, self.labels), bool, len(self.labels))
         if not missing.any():
             return self
         index = np.where(missing, -1, np.cumsum(~missing) - 1)

@@ -263,8 +263,9 @@ max_bins : int
     exact.
 categorical_features : "from_dtype", array-like or None
     Columns whose values are categories: told by their types (strings, pandas and polars
-    categoricals), a mask, a list of numbers or names, or none of them. Columns with nearly
-    as many categories as rows, which `fit` warns of, are not used.
+    categoricals), a mask, a list of numbers or names, or none of them. In numbers that are
+    named so, -1 is a missing value. Columns with nearly as many categories as rows, which
+    `fit` warns of, are not used.
 handle_unknown : {"missing", "majority", "error"}
     What a category does at prediction that was not there at fit: goes where missing values
     go, goes with most rows, or raises a ValueError.

@@ -2,6 +2,9 @@
 
 import warnings
 
+import dask
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +14,7 @@ from dtrees.coding import CodeBook
 from dtrees.coding.column_types import columns_by_type, nearly_ids, warn_of_categories
 from dtrees.coding.tables import read_table
 from dtrees.exceptions import UnseenCategoryError
+from dtrees.parallel import admitted, encode_partitions
 from tests.coding.examples import code_column, fit, frame
 
 rng = np.random.default_rng(4)
@@ -38,6 +42,53 @@ def test_named_columns_with_a_cap_keep_all_categories():
     assert coded.storage.tolist() == [0, 1, 0]
     assert np.array_equal(coded.column(1), X[:, 1] + 1)
     assert np.array_equal(book.encode(X).column(1), X[:, 1] + 1)
+
+
+CODES = np.array([-1, 3, 0, -2, 3, -1])
+CODE_FORMS = {
+    "floats": lambda codes: codes[:, np.newaxis].astype(np.float32),
+    "integers": lambda codes: pd.DataFrame({"a": codes}),
+    "objects": lambda codes: pd.DataFrame({"a": codes.astype(object)}),
+    "nullable": lambda codes: pd.DataFrame({"a": pd.Series(codes, dtype="Int8")}),
+    "beyond floats": lambda codes: pd.DataFrame({"a": np.where(codes > 0, 2**60 + codes, codes)}),
+}
+
+
+@pytest.mark.parametrize("form", CODE_FORMS)
+def test_the_code_of_a_missing_category_is_missing_in_named_columns(form):
+    table = CODE_FORMS[form](CODES)
+    book, coded = CodeBook.fit_encode(table, categorical_features=[0], handle_unknown="error")
+    assert coded.column(0).tolist() == [0, 3, 2, 1, 3, 0]
+    assert book.encode(table).column(0).tolist() == [0, 3, 2, 1, 3, 0]
+    with dask.config.set({"dataframe.convert-string": False}):
+        is_array = isinstance(table, np.ndarray)
+        rows = da.from_array(table, (2, 1)) if is_array else dd.from_pandas(table, chunksize=2)
+        (lazy,) = admitted(rows, {})
+    parts, codes = encode_partitions(lazy, categorical_features=[0])
+    assert parts.categories[0].tolist() == book.categories[0].tolist()
+    assert parts.categories[0].dtype == book.categories[0].dtype
+    assert codes.column(0).tolist() == [0, 3, 2, 1, 3, 0]
+
+
+def test_a_category_by_its_type_and_a_word_are_no_codes():
+    table = pd.DataFrame({"a": pd.Categorical(CODES)})
+    for which in ("from_dtype", ["a"]):
+        book, coded = fit(table, categorical_features=which)
+        assert book.categories[0].tolist() == [-2, -1, 0, 3]
+        assert coded.column(0).tolist() == [2, 4, 3, 1, 4, 2]
+        assert book.encode(pd.DataFrame({"a": CODES})).column(0).tolist() == [2, 4, 3, 1, 4, 2]
+    words = pd.DataFrame({"a": ["x", "-1", "y"]})
+    book, _ = CodeBook.fit_encode(words, categorical_features=["a"], handle_unknown="error")
+    assert book.categories[0].tolist() == ["-1", "x", "y"]
+    with pytest.raises(UnseenCategoryError):
+        book.encode(pd.DataFrame({"a": [-1.0]}))
+
+
+def test_a_column_of_missing_codes_has_no_category():
+    for form in CODE_FORMS:
+        book, coded = fit(CODE_FORMS[form](CODES * 0 - 1), categorical_features=[0])
+        assert book.n_codes.tolist() == [0]
+        assert coded.column(0).tolist() == [0] * 6
 
 
 def test_named_string_and_mixed_columns():

@@ -226,7 +226,7 @@ def test_categories_that_cannot_be_said_are_refused_by_name():
     )
     with pytest.raises(ValueError, match="'day': categories must be strings"):
         to_lightgbm(DecisionTreeClassifier().fit(days, y))
-    for labels in (["a", "b"], [-1, 1], [0.5, 1.0], [0, 2**16], [0, np.inf]):
+    for labels in (["a", "b"], [-2, 1], [0.5, 1.0], [0, 2**16], [0, np.inf]):
         cells = np.array(labels, dtype=object)[y][:, None]
         model = DecisionTreeClassifier(categorical_features=[0]).fit(cells, y)
         with pytest.raises(
