@@ -65,7 +65,7 @@ from dtrees.parallel import (
     known_length,
     lazy_keys,
 )
-from dtrees.parallel.tasks import identity
+from dtrees.parallel.tasks import identity, raise_copy
 
 if TYPE_CHECKING:
     from dtrees.estimators.training_sets import TrainingTable
@@ -481,7 +481,7 @@ class HashKFold(BaseEstimator):
                 lambda y: (self._stratified(y, seed), None), "dealt-folds", stats
             )
             if fold is None:
-                raise error
+                raise_copy(error)
         else:
             rows = RowColumns.of(X, {"groups": groups}, stats)
             lengths = [length for _, _, length in X.parts()]

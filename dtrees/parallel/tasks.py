@@ -39,10 +39,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -261,7 +262,7 @@ class Faults:
         check_open(self.client)
         if missed is not None:
             if missed.error is not None and not isinstance(missed.error, ON_THE_WAY):
-                raise missed.error
+                raise_copy(missed.error)
             return missed.error or NoAnswerError("no worker has sent it")
         if future.status != "error":
             return None
@@ -274,7 +275,23 @@ class Faults:
                 f"{reason} That is what dask.config says under "
                 "'distributed.scheduler.no-workers-timeout'."
             ) from reason
-        raise reason
+        raise_copy(reason)
+
+
+def raise_copy(error: BaseException) -> NoReturn:
+    """Raise an error that a future keeps, too.
+
+    The error itself would get a traceback, whose frames have the future: results would stay on the
+    workers until Python collects garbage.
+    """
+    try:
+        raised = copy(error).with_traceback(error.__traceback__)
+    except Exception:  # of another constructor
+        raised = error
+    try:
+        raise raised from error.__cause__
+    finally:
+        del raised  # which this frame, in its traceback, has
 
 
 Submit = Callable[[Sequence[tuple[int, Call]]], None]
