@@ -34,6 +34,7 @@ these attributes and no others, and what a file says is checked by the same cons
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -71,6 +72,7 @@ from dtrees.estimators.other_names import names_others, refuse_setting
 from dtrees.estimators.prediction import Predictor, answered
 from dtrees.estimators.tree_view import TreeView
 from dtrees.export.parts import Parts
+from dtrees.inspection.dependence import recursion
 from dtrees.inspection.shap import Explainer
 from dtrees.parallel import computed, is_lazy
 
@@ -139,6 +141,7 @@ class BaseModel(BaseEstimator):
     _learns_at_times: ClassVar[frozenset[str]] = frozenset({"feature_names_in_", "_date_orders"})
     _tree_class: ClassVar[type[BaseModel]]  # of its trees, as estimators
     _takes_outputs: ClassVar[bool] = False  # y may have several columns
+    _recursion_class: ClassVar[str | None] = None  # of scikit-learn, see `__sklearn_tags__`
     _adds_steps: ClassVar[bool] = False  # trees are of numbers, whatever the target
     _random_cuts: ClassVar[bool] = False
     _draws_ties: ClassVar[bool] = False  # between columns of equal gain, also without a seed
@@ -487,7 +490,17 @@ class BaseModel(BaseEstimator):
         state.pop("_estimators", None)  # made again when asked for
         return state
 
+    _compute_partial_dependence_recursion = recursion  # scikit-learn's name
+
     def __sklearn_tags__(self):
+        """Tell scikit-learn what the estimator takes.
+
+        Its `partial_dependence` asks for this, and then whether the estimator is of one of the
+        classes that have ``method="recursion"``; so it is told now.
+        """
+        asking = sys.modules.get("sklearn.inspection._partial_dependence")
+        if asking is not None and self._recursion_class is not None:
+            getattr(asking, self._recursion_class).register(type(self))
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True

@@ -126,6 +126,7 @@ class BaseBoosting(BaseModel):
 
     _adds_steps = True
     _takes_outputs = True
+    _recursion_class = "BaseHistGradientBoosting"
     _tree_class = DecisionTreeRegressor
     _losses: ClassVar[Mapping[str, Loss]]
     _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {

@@ -285,10 +285,10 @@ estimators_ : list of {tree}
     The trees as fitted estimators, made at the first look.
 estimator_ : {tree}
     One of them before it is grown.
-estimators_samples_ : list of int64 arrays
-    Rows in the bag of each tree, made at each look. A model does not keep what weights and
-    `bootstrap_groups` say of bags; then there is no such attribute, nor is one without bags, or
-    of the model of a fold.
+estimators_samples_ : list of int32 arrays
+    Rows in the bag of each tree, made at each look; all rows without bags. A model does not
+    keep what weights and `bootstrap_groups` say of bags; then there is no such attribute, nor
+    is one of the model of a fold, or of several blocks (`partial_fit`).
 """,
     "classes": """\
 classes_ : array of shape (n_classes_,)

@@ -354,6 +354,7 @@ class FitOfForest:
             "codebook_": book.without_values(),
             "_fit_seed": encoded.seed,
             "_fit_bags": None if bags is None else bags.digest(),
+            "_fit_rows": encoded.target.n_rows,
         }
 
     def grow(

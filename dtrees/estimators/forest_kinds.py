@@ -121,6 +121,8 @@ class RandomForestRegressor(ForestRegressor):
     (2,)
     """
 
+    _recursion_class = "RandomForestRegressor"
+
     def __init__(
         self,
         n_estimators: int = 100,

@@ -51,7 +51,7 @@ from dtrees.core.membership.resampling import LARGEST_RATE, Bags, Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.out_of_bag import OutOfBag
 from dtrees.criteria import Criterion
-from dtrees.estimators import base, quantiles
+from dtrees.estimators import base, blocks, quantiles
 from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan, Training
 from dtrees.estimators.forest_growth import (
@@ -128,12 +128,13 @@ class BaseForest(base.Ensemble):
         "oob_scores_": (ArrayOf(1, np.dtype(np.float64)),),
         "_fit_seed": (IntegerIn(0, LARGEST_SEED),),
         "_fit_bags": (InstanceOf(str, "str"), Nothing()),
+        "_fit_rows": (IntegerIn(1, LARGEST_SEED),),
         "_fit_facts": (InstanceOf(dict, "dict"),),
     }
     _learns_at_times = (
         base.BaseModel._learns_at_times
         | {"oob_score_", "oob_scores_", "oob_decision_function_", "oob_prediction_"}
-        | {"_fit_bags", "_fit_facts"}  # not in models of older versions; in unfinished ones
+        | {"_fit_bags", "_fit_rows", "_fit_facts"}  # not in older models; in unfinished ones
     )
     _draws_ties = True
     _takes_outputs = True
@@ -292,6 +293,7 @@ class BaseForest(base.Ensemble):
         kept: tuple[Tree, ...],
         seed: int,
         unfinished: Unfinished | None = None,
+        can_resume: bool = True,
     ) -> Any:
         """Grow the trees that are missing, and become the forest."""
         heard = [] if callbacks is None else check_callbacks(callbacks)
@@ -323,7 +325,7 @@ class BaseForest(base.Ensemble):
         saved = saved_trees(checkpoint, facts, encoded.table, stats, unfinished, kept)
         fit.training = replace(fit.training, saved=saved)
         there = KeptTrees(kept, partial(leaves_of, self, kept, encoded.book, X, run))
-        fit.grow(heard, there, facts)
+        fit.grow(heard, there, facts if can_resume else None)
         return self
 
     def _fit_coded(self, training: Training) -> Any:
@@ -399,27 +401,30 @@ class BaseForest(base.Ensemble):
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
-        """Rows in the bag of each tree, int64, ascending; a row stands there as often as it counts.
+        """Rows in the bag of each tree, int32, ascending; a row stands there as often as it counts.
 
-        Made anew at each look. AttributeError: the trees have no bags, or what weights and groups
-        of the rows say, which a model does not keep. Rows out of a fold weigh nothing.
+        All rows without bags. Made anew at each look. AttributeError: the trees have bags by what
+        weights and groups of the rows say, which a model does not keep, or are of several blocks.
+        Rows out of a fold weigh nothing.
         """
         check_is_fitted(self)
-        if self.__dict__.get("_fit_bags") is None:
-            raise AttributeError("There is no estimators_samples_: each tree saw all rows.")
+        name, n_rows = self.__dict__.get("_fit_bags"), self.__dict__.get("_fit_rows")
+        roots = [tree.n_node_samples[0] for tree in self.forest_.trees]
         try:
-            bags = Bags.of_digest(self._fit_bags)
-            found = [bags.multiplicity(number) for number in range(len(self.forest_))]
-            for times, tree in zip(found, self.forest_.trees, strict=True):
-                if np.count_nonzero(times) != tree.n_node_samples[0]:
-                    raise ValueError("Some rows weigh nothing, and do not count.")
+            if name is None:
+                found = [np.ones(n, dtype=np.uint8) for n in roots if n == n_rows]
+            else:
+                bags = Bags.of_digest(name)
+                found = [bags.multiplicity(number) for number in range(len(roots))]
+            if [*map(np.count_nonzero, found)] != roots:
+                raise ValueError("Some rows weigh nothing, and do not count.")
         except ValueError:
             raise AttributeError(
                 "There is no estimators_samples_: rows were drawn by their weights or in groups, "
-                "or some weigh nothing, as those out of a fold, which a model does not keep."
+                "some weigh nothing, as those out of a fold, or they came in several blocks, which "
+                "a model does not keep."
             ) from None
-        rows = np.arange(bags.n_rows)
-        return [np.repeat(rows, times) for times in found]
+        return [np.repeat(np.arange(len(times), dtype=np.int32), times) for times in found]
 
     @classmethod
     def _check_parts(cls, parts: Parts) -> None:
@@ -479,6 +484,43 @@ class ForestClassifier(ClassifierMixin, BaseForest):
     predict_proba = base.predict_proba
     predict_log_proba = base.predict_log_proba
 
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add `n_estimators` trees of a block of rows, which see these rows only.
+
+        Each block has trees of its own, as of a forest that is fitted to it alone. So this is not
+        the forest of all rows, and blocks are best drawn at random. Blocks may differ in size, and
+        have other categories.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As for `fit`; columns as in earlier blocks, of the same types.
+        y : array-like of shape (n_rows,)
+            Labels, all of which are in `classes`.
+        classes : array-like of shape (n_classes,), default=None
+            All labels. Needed at the first call, unless `fit` came before; of several targets a
+            list of arrays.
+        sample_weight : array-like of shape (n_rows,), default=None
+            As for `fit`. ``class_weight="balanced"`` balances each block.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            A parameter or an input is not what it should be, or `oob_score`, `oob_tol` or
+            `keep_rows` ask for rows of earlier blocks; the estimator is then as it was before.
+
+        Notes
+        -----
+        With an integer `random_state`, trees of a block are those of a forest of which it is
+        larger by the number of trees that are there.
+        """
+        blocks.add_block(self, X, y, sample_weight, classes)
+        return self
+
     def _units(self, ask: Ask) -> TargetUnits:
         weight = FitPlan(self).class_weight
         return TargetUnits.of_classes(ask, weight, self._spare_bits, self.bootstrap)
@@ -534,6 +576,30 @@ class ForestRegressor(RegressorMixin, BaseForest):
     }
 
     score = base.score
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add `n_estimators` trees of a block of rows, which see these rows only.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As for `fit`; columns as in earlier blocks, of the same types.
+        y : array-like of shape (n_rows,)
+            Numbers.
+        sample_weight : array-like of shape (n_rows,), default=None
+            As for `fit`.
+
+        Returns
+        -------
+        self : object
+
+        See Also
+        --------
+        RandomForestClassifier.partial_fit : What such a forest is, and which errors there are.
+        """
+        blocks.add_block(self, X, y, sample_weight)
+        return self
+
     predict_quantiles = quantiles.predict_quantiles
     predict_cdf = quantiles.predict_cdf
 

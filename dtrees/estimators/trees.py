@@ -402,6 +402,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
     3360.05
     """
 
+    _recursion_class = "DecisionTreeRegressor"
     _criteria = {"squared_error": "squared_error", "poisson": "poisson"}  # noqa: RUF012
     _constraints = {  # noqa: RUF012
         **TREE_CONSTRAINTS,

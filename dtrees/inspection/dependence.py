@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -289,11 +289,38 @@ def partial_dependence(
     )
 
 
-def mean_of_tree(tree: TreeNodes, asked: Mapping[int, Points]) -> np.ndarray:
+def recursion(model: Any, grid: Any, target_features: Any) -> np.ndarray:
+    """Mean predictions at points of some columns, for scikit-learn's ``method="recursion"``.
+
+    grid : array (n_points, n_target_features), target_features : integers (n_target_features,)
+
+    Returns float64 (n_outputs, n_points). What a boosted model begins with is in it, so these are
+    means of its raw predictions, as of ``method="brute"``. A category that was not there at fit is
+    missing.
+    """
+    (view, book), grid = ModelNodes.with_book(model), np.asarray(grid)
+    asked = {}
+    for values, number in zip(grid.T, map(int, target_features), strict=True):
+        if number in book.categories:
+            known, has_numbers = book.numbers_of_categories(number), book.n_ordered[number] > 0
+            values = object_array(
+                [
+                    each if each in known or (has_numbers and isinstance(each, Real)) else None
+                    for each in values.tolist()
+                ]
+            )
+        asked[number] = _points_of(book, number, values)
+    return mean_of_model(view, asked, at_points=True)
+
+
+def mean_of_tree(
+    tree: TreeNodes, asked: Mapping[int, Points], at_points: bool = False
+) -> np.ndarray:
     """Mean values of a tree for points of one column or two.
 
     Returns float64 (n_values, n_points), or (n_values, n_points, n_points of the second column).
-    O(nodes x points of a column + leaves x all of them).
+    O(nodes x points of a column + leaves x all of them). With `at_points`, columns have as many
+    points, one for each of the answers.
     """
     weight, leaves = tree.weight, tree.is_leaf
     share = np.ones(tree.n_nodes)  # of the rows, by tests of other columns
@@ -312,6 +339,8 @@ def mean_of_tree(tree: TreeNodes, asked: Mapping[int, Points]) -> np.ndarray:
             reached[left[here]] &= goes_left
             reached[right[here]] &= ~goes_left
     parts = tree.value[leaves].T * share[leaves]
+    if at_points:
+        comes = {0: np.logical_and.reduce([*comes.values()])}
     first, *others = (reached[leaves].astype(np.float64) for reached in comes.values())
     if not others:
         return parts @ first
@@ -325,13 +354,15 @@ def _levels(tree: TreeNodes) -> Iterator[np.ndarray]:
     yield from np.split(np.flatnonzero(inner)[np.argsort(depth[inner], kind="stable")], ends)[:-1]
 
 
-def mean_of_model(view: ModelNodes, asked: Mapping[int, Points]) -> np.ndarray:
+def mean_of_model(
+    view: ModelNodes, asked: Mapping[int, Points], at_points: bool = False
+) -> np.ndarray:
     """Mean predictions of a model, or raw predictions; shaped as of a tree."""
-    lengths = [len(points) for points in asked.values()]
+    lengths = [len(points) for points in asked.values()][: 1 if at_points else None]
     steps = view.start is not None
     total = np.zeros((view.n_outputs, *lengths))
     for number, tree in enumerate(view.trees):
-        found = mean_of_tree(tree, asked)
+        found = mean_of_tree(tree, asked, at_points)
         total[number % view.n_outputs if steps else slice(None)] += found[0] if steps else found
     if view.start is not None:
         return view.start.reshape(-1, *[1] * len(lengths)) + total

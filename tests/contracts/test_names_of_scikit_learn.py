@@ -78,7 +78,7 @@ def test_a_share_is_its_number_of_rows():
 @pytest.mark.parametrize(
     ("own", "given"),
     [
-        ({"bootstrap": False}, {}),
+        ({"bootstrap": False}, {"sample_weight": np.arange(len(Y)) % 3 > 0}),
         ({}, {"sample_weight": 1 + Y}),
         ({}, {"sample_weight": np.arange(len(Y)) % 3 > 0}),
         ({"bootstrap": False, "max_samples": 0.5}, {"sample_weight": np.arange(len(Y)) % 3 > 0}),
@@ -90,8 +90,18 @@ def test_bags_that_a_model_does_not_keep(own, given):
     assert not hasattr(forest, "estimators_samples_")
 
 
-def test_bags_of_folds_and_of_all_rows():
-    forest = RandomForestRegressor(2, random_state=0)
+@pytest.mark.parametrize("weight", [None, 1 + Y])
+def test_rows_without_bags(weight, tmp_path):
+    forest = RandomForestRegressor(2, bootstrap=False).fit(X, Y, weight)
+    save(forest, tmp_path / "forest")
+    for rows in load(tmp_path / "forest").estimators_samples_ + forest.estimators_samples_:
+        assert rows.dtype == np.int32
+        np.testing.assert_array_equal(rows, np.arange(len(Y)))
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_bags_of_folds_and_of_all_rows(bootstrap):
+    forest = RandomForestRegressor(2, bootstrap=bootstrap, random_state=0)
     found = cross_validate(forest, X, Y, cv=3, return_estimator=True)
     for model in found["estimator"]:
         with pytest.raises(AttributeError, match="out of a fold"):

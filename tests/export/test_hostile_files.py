@@ -169,6 +169,8 @@ def test_parameters_are_checked(name, value, tmp_path):
         ("_fit_bags", f"{SEED} 1.0 60 {'0' * 32}"),
         ("_fit_bags", f"{SEED} 0x1.0000000000000p+0 0 {'0' * 32}"),
         ("_fit_bags", f"{SEED} 0x1.0000000000000p+0 60 {'0' * 31}"),
+        ("_fit_rows", 0),
+        ("_fit_rows", 2**40),
         ("_fit_facts", [1]),
         ("oob_score_", "good"),
         ("oob_scores_", {"array": ["<f8", [3], "00" * 24]}),

@@ -556,7 +556,7 @@ def without(name):
 
 def two_trees_as_one(document, arrays):
     document.update(estimator="DecisionTreeClassifier", parameters={})
-    for name in ("_fit_bags", "_fit_seed"):
+    for name in ("_fit_bags", "_fit_rows", "_fit_seed"):
         del document["attributes"][name]
 
 

@@ -57,6 +57,55 @@ def test_as_scikit_learns_recursion(columns, weighted):
     np.testing.assert_allclose(found.average, expected, rtol=1e-7)
 
 
+RECURSIVE = {
+    DecisionTreeRegressor: {"max_depth": 4},
+    RandomForestRegressor: {"n_estimators": 3, "max_depth": 4, "random_state": 0},
+    GradientBoostingRegressor: {"max_iter": 5},
+    GradientBoostingClassifier: {"max_iter": 5},
+}
+
+
+@pytest.mark.parametrize("kind", RECURSIVE)
+def test_scikit_learns_function_asks_for_it(kind):
+    words = np.array(list("abcd"), dtype=object)[np.arange(N) % 4]
+    X = pd.DataFrame(NUMBERS, columns=list("xyz")).assign(word=pd.Categorical(words))
+    y = np.digitize(F, [-1, 1]) if kind is GradientBoostingClassifier else F + (words == "b")
+    model = kind(**RECURSIVE[kind]).fit(X, y)
+    words = np.array(["a", "b", "new"], dtype=object)
+    asked = {"method": "recursion", "categorical_features": ["word"]}
+    custom = {"x": GRID, "word": words}
+    found = sklearn.inspection.partial_dependence(model, X, ["x"], custom_values=custom, **asked)
+    own = partial_dependence(model, "x", values=GRID)
+    np.testing.assert_allclose(found["average"], own.average, rtol=1e-12)
+    pair = ["word", "x"]
+    found = sklearn.inspection.partial_dependence(model, X, pair, custom_values=custom, **asked)
+    own = partial_dependence(model, pair, values=[["a", "b", None], GRID])
+    np.testing.assert_allclose(found["average"], own.average, rtol=1e-12)
+    found = sklearn.inspection.partial_dependence(model, X, ["x"], custom_values=custom)
+    assert "individual" not in found  # "auto" is recursion
+
+
+def test_as_brute_force_where_there_is_one_column():
+    X = NUMBERS[:, :1]
+    y = np.digitize(F, [-1, 1])
+    model = GradientBoostingClassifier(max_iter=5).fit(X, y)
+    found, brute = (
+        sklearn.inspection.partial_dependence(
+            model, X, [0], method=method, response_method="decision_function"
+        )["average"]
+        for method in ("recursion", "brute")
+    )
+    assert found.shape == (3, 100)
+    np.testing.assert_allclose(found, brute, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, DecisionTreeClassifier])
+def test_other_classes_have_no_recursion(kind):
+    model = kind(max_depth=3).fit(NUMBERS, F > 0)
+    with pytest.raises(ValueError, match="Only the following estimators support"):
+        sklearn.inspection.partial_dependence(model, NUMBERS, [0], method="recursion")
+
+
 KINDS = {
     "numbers": NUMBERS[:, 0],
     "gaps": np.where(RNG.random(N) < 0.2, np.nan, NUMBERS[:, 0]),

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
 from dtrees.model_selection import (
     GridSearchCV,
     cost_complexity_cv,
@@ -245,6 +245,17 @@ def voting():
     assert model.score(array(), LAZY_Y) > 0.9
 
 
+def incremental():
+    model = wrappers.Incremental(RandomForestClassifier(5, random_state=0), shuffle_blocks=False)
+    model.fit(array(), da.from_array(Y, chunks=((60, 60, 60, 20),)), classes=[0, 1])
+    alone = RandomForestClassifier(5, random_state=0)
+    for first in range(0, N_ROWS, 60):
+        alone.partial_fit(X[first : first + 60], Y[first : first + 60], classes=[0, 1])
+    assert len(model.estimator_) == 20
+    assert_array_equal(model.predict(array()).compute(), alone.predict(X))
+    assert model.score(array(), LAZY_Y) > 0.9
+
+
 def preprocessed():
     numbers = [
         preprocessing.StandardScaler(),
@@ -274,7 +285,15 @@ def good_metrics():
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "part",
-    [train_test_split, searches, parallel_post_fit, voting, preprocessed, good_metrics],
+    [
+        train_test_split,
+        searches,
+        parallel_post_fit,
+        voting,
+        incremental,
+        preprocessed,
+        good_metrics,
+    ],
     ids=lambda part: part.__name__,
 )
 def test_a_part_that_works(part):
