@@ -385,6 +385,8 @@ def as_fitted(book: CodeBook, table: Table) -> Table:
 
 def _as_codes(book: CodeBook, column: Labels) -> Labels:
     """The labels without -1, unless it is a category, or no number is one."""
+    if MISSING_CODE not in column.labels:
+        return column
     known = book.numbers_of_categories(column.column)
     has_numbers = isinstance(next(iter(known)), Real)  # they stand in front of words
     return column.without_code() if has_numbers and MISSING_CODE not in known else column

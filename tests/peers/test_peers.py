@@ -1,6 +1,15 @@
 """The list of scikit-learn's tests that do not pass is read, and compared as it says."""
 
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn.ensemble
+from sklearn.base import clone
+
 from tests.peers import __main__ as peers
+from tests.peers import classic
 
 TABLE = """
 | cause | count | tests |
@@ -40,3 +49,24 @@ def test_the_list_is_read_whole():
     found = list(peers.listed())
     assert len(found) == rows - tables
     assert all(n >= len(patterns) > 0 for _, n, patterns in found)
+
+
+@pytest.mark.parametrize("name", ["GradientBoostingClassifier", "GradientBoostingRegressor"])
+def test_classic_words_have_scikit_learns_parameters(name):
+    mine, theirs = getattr(classic, name), getattr(sklearn.ensemble, name)
+    assert mine().get_params() == theirs().get_params()
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    model = clone(mine(n_estimators=3, min_impurity_decrease=1e-3))
+    model.fit(X, X[:, 0] > 0)
+    assert (model.n_estimators_, model.max_depth, len(model.train_score_)) == (3, 3, 3)
+    with pytest.raises(ValueError, match="There is no \\['ccp_alpha'\\] here"):
+        mine(ccp_alpha=0.1).fit(X, X[:, 0] > 0)
+
+
+def test_defaults_that_the_plugin_sets_are_scikit_learns():
+    text = Path(peers.__file__).with_name("plugin.py").read_text(encoding="utf-8")
+    (told,) = re.findall(r"^DEFAULTS = (.*)$", text, re.MULTILINE)
+    theirs = sklearn.ensemble.HistGradientBoostingRegressor().get_params()
+    assert told == '{"l2_regularization": 0.0, "use_best_model": False}'
+    assert theirs["l2_regularization"] == 0
+    assert "use_best_model" not in theirs
