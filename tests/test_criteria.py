@@ -1,13 +1,32 @@
-"""Criteria of users: the trees of compiled ones, in Python."""
+"""Criteria of users: the trees of compiled ones, in Python; and as compiled functions."""
+
+import copy
+import ctypes
+import math
+import pickle
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import LowLevelCallable
+from sklearn.base import clone
 
 import dtrees
-from dtrees import DecisionTreeClassifier, RandomForestClassifier, cross_validate
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    cross_validate,
+)
 from dtrees.callbacks import Callback
 from dtrees.constraints import InvalidParameterError
-from dtrees.criteria import Criterion
+from dtrees.criteria import CompiledCriterion, Criterion
 
 
 class ChiSquare(Criterion):
@@ -159,8 +178,8 @@ def test_what_a_criterion_cannot_do_is_refused():
     X, y = table(2)
     with pytest.raises(InvalidParameterError, match=r"dtrees\.criteria\.Criterion"):
         DecisionTreeClassifier(criterion=lambda left, right: 0.0).fit(X, y)
-    with pytest.raises(InvalidParameterError, match="criterion"):
-        dtrees.DecisionTreeRegressor(criterion=ChiSquare()).fit(X, y)
+    with pytest.raises(ValueError, match="several targets"):
+        DecisionTreeClassifier(criterion=ChiSquare()).fit(X, np.c_[y, y])
 
 
 def test_limits_and_pruning_go_on_working():
@@ -170,3 +189,286 @@ def test_limits_and_pruning_go_on_working():
         model = DecisionTreeClassifier(criterion=ChiSquare(), random_state=0, **limits).fit(X, y)
         assert 1 < model.tree_.model.node_count < whole.tree_.model.node_count
     assert whole.feature_importances_.sum() == pytest.approx(1)
+
+
+# ---------------------------------------------------------------------------------------------
+# numbers
+
+
+class SquaredErrors(Criterion):
+    """The mean over the outputs of what splits take off their squared errors."""
+
+    def score(self, left, right):
+        w, v = left[0], right[0]
+        return w * v / (w + v) * np.mean((left[1::2] - right[1::2]) ** 2)
+
+
+class Within(Criterion):
+    """The same, by variances."""
+
+    def score(self, left, right):
+        return 1e6 - left[0] * left[2::2].mean() - right[0] * right[2::2].mean()
+
+
+class Told(Criterion):
+    """Remembers what it is told."""
+
+    def __init__(self):
+        self.sides = []
+
+    def score(self, left, right):
+        self.sides.append((left.tolist(), right.tolist()))
+        return 0.0
+
+
+def numbers(n_outputs=1, n_rows=300):
+    X, _ = table(2, n_rows)
+    rng = np.random.default_rng(n_outputs)
+    y = rng.normal(size=(n_rows, n_outputs)) + np.nan_to_num(X[["a"]].to_numpy()) * [3.0]
+    return X, y.squeeze() * 7 + 1e3
+
+
+def test_what_a_criterion_of_numbers_is_told():
+    """Weight, mean and variance of both sides of each boundary, by NumPy."""
+    x, y = np.array([1, 2, 3, 4, np.nan]), np.array([1e6, 1e6 + 3, 1e6 + 1, 0.5, -2])
+    w = np.array([1, 0.5, 2, 3, 0.25])
+    criterion = Told()
+    DecisionTreeRegressor(criterion=criterion, max_depth=1).fit(x.reshape(-1, 1), y, w)
+    sides = [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [4, 0], [4, 0, 1], [4, 0, 1, 2]]
+    assert len(criterion.sides) == len(sides)
+    for found, side in zip(criterion.sides, sides, strict=True):
+        for told, rows in zip(found, (side, np.setdiff1d(range(5), side)), strict=True):
+            mean = np.average(y[rows], weights=w[rows])
+            variance = np.average((y[rows] - mean) ** 2, weights=w[rows])
+            assert told == pytest.approx([w[rows].sum(), mean, variance], abs=1e-3)
+            assert told[2] >= 0
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", [SquaredErrors(), Within()], ids=["means", "variances"])
+def test_squared_errors_in_python_have_the_splits_of_squared_error(n_outputs, weighted, criterion):
+    X, y = numbers(n_outputs)
+    X = X[list("abc")]  # subsets pay for their categories
+    w = np.arange(len(y)) % 3 + 0.5 if weighted else None
+    how = {"random_state": 0, "max_depth": 4}
+    own = DecisionTreeRegressor(**how).fit(X, y, w).tree_.model
+    of_python = DecisionTreeRegressor(criterion=criterion, **how).fit(X, y, w).tree_.model
+    assert shape(own) == shape(of_python)
+    assert np.allclose(own.impurity, of_python.impurity, rtol=1e-12, atol=1e-9)
+    if type(criterion) is SquaredErrors:
+        assert np.allclose(own.gain, of_python.gain)
+
+
+def test_categories_are_split_in_the_order_of_their_means():
+    X, y = numbers()
+    own = DecisionTreeRegressor(max_depth=1, category_penalty=0).fit(X[["d"]], y)
+    of_python = DecisionTreeRegressor(max_depth=1, criterion=SquaredErrors()).fit(X[["d"]], y)
+    assert shape(own.tree_.model) == shape(of_python.tree_.model)
+
+
+@pytest.mark.parametrize("forest", ["RandomForest", "ExtraTrees", "Bagging"])
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_forests_of_numbers(forest, n_outputs):
+    X, y = numbers(n_outputs)
+    X = X[list("abc")].fillna(0).to_numpy()
+    w = np.arange(len(y)) % 3
+    how = {"random_state": 0, "max_depth": 4}
+    kind = getattr(dtrees, forest + "Regressor")
+    models = [
+        kind(4, criterion=criterion, n_jobs=n_jobs, **how).fit(table, y, w)
+        for criterion, n_jobs, table in [
+            ("squared_error", 1, X),
+            (SquaredErrors(), 1, X),
+            (SquaredErrors(), 2, sp.csr_array(X)),
+        ]
+    ]
+    for other in models[1:]:
+        assert np.array_equal(other.predict(X), models[0].predict(X))
+
+
+rows_of_numbers = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(-9, 9), st.integers(1, 4)), min_size=2, max_size=30
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows_of_numbers)
+def test_a_weight_is_so_many_rows_and_order_does_not_show(rows):
+    x, y, w = np.array(rows, dtype=float).T
+    w, how = w.astype(int), {"criterion": Normal(), "max_depth": 3}
+    weighted = DecisionTreeRegressor(**how).fit(x.reshape(-1, 1), y, w).tree_.model
+    again = np.repeat(np.arange(len(y)), w)[::-1]
+    repeated = DecisionTreeRegressor(**how).fit(x[again].reshape(-1, 1), y[again]).tree_.model
+    for name in ("threshold", "feature", "value", "impurity"):
+        np.testing.assert_array_equal(getattr(weighted, name), getattr(repeated, name))
+
+
+class Normal(Criterion):
+    def score(self, left, right):
+        return 1e4 + sum(-w * math.log(variance + 1) for w, _, variance in (left, right))
+
+
+def test_folds_of_numbers_and_monotonic_columns():
+    X, y = numbers()
+    X, how = X[list("abc")].to_numpy(), {"max_depth": 3, "monotonic_cst": [1, 0, 0]}
+    own, of_python = (
+        cross_validate(DecisionTreeRegressor(criterion=criterion, **how), X, y, cv=3)
+        for criterion in ("squared_error", SquaredErrors())
+    )
+    assert np.allclose(own["test_score"], of_python["test_score"])
+    model = DecisionTreeRegressor(criterion=SquaredErrors(), **how).fit(X, y)
+    rising = np.c_[np.linspace(-3, 3, 50), np.zeros((50, 2))]
+    assert (np.diff(model.predict(rising)) >= 0).all()
+
+
+def test_partitions_are_refused():
+    X, y = numbers()
+    with pytest.raises(ValueError, match="a criterion of your own need all rows in one place"):
+        RandomForestRegressor(2, criterion=Normal(), regime="partitioned").fit(X, y)
+
+
+# ---------------------------------------------------------------------------------------------
+# compiled functions
+
+SOURCE = """
+double plain(double *left, double *right, int n)
+{
+    double d = 0;
+    for (int k = 1; k < n; k += 2)
+        d += (left[k] - right[k]) * (left[k] - right[k]);
+    return left[0] * right[0] / (left[0] + right[0]) * d / (n / 2);
+}
+
+double scaled(double *left, double *right, int n, void *user_data)
+{
+    return plain(left, right, n) * *(double *)user_data;
+}
+
+double nothing(double *left, double *right, int n) { return 0.0 / (n - n); }
+"""
+DOUBLES = ctypes.POINTER(ctypes.c_double)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "own.c").write_text(SOURCE, encoding="ascii")
+    subprocess.run(
+        [compiler, "-O2", "-shared", "-fPIC", folder / "own.c", "-o", folder / "own.so"], check=True
+    )
+    found = ctypes.CDLL(str(folder / "own.so"))
+    for name, more in (("plain", []), ("scaled", [ctypes.c_void_p]), ("nothing", [])):
+        function = getattr(found, name)
+        function.argtypes = [DOUBLES, DOUBLES, ctypes.c_int, *more]
+        function.restype = ctypes.c_double
+    return found
+
+
+def compiled(library, name="plain"):
+    return CompiledCriterion(LowLevelCallable(getattr(library, name)))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_a_compiled_function_has_the_trees_of_python(library, n_outputs):
+    X, y = numbers(n_outputs)
+    how = {"random_state": 0, "max_depth": 4}
+    of_python, of_c = (
+        DecisionTreeRegressor(criterion=criterion, **how).fit(X, y).tree_.model
+        for criterion in (SquaredErrors(), compiled(library))
+    )
+    assert of_c.node_count > 20
+    assert shape(of_python) == shape(of_c)
+    assert np.allclose(of_python.gain, of_c.gain)
+
+
+def test_user_data_is_handed_on(library):
+    X, y = numbers()
+    factor = ctypes.c_double(4.0)
+    data = ctypes.cast(ctypes.pointer(factor), ctypes.c_void_p)
+    criterion = CompiledCriterion(LowLevelCallable(library.scaled, data))
+    model = DecisionTreeRegressor(criterion=criterion, max_depth=3).fit(X, y)
+    plain = DecisionTreeRegressor(criterion=compiled(library), max_depth=3).fit(X, y)
+    assert np.array_equal(model.tree_.model.gain, 4 * plain.tree_.model.gain)
+    sides = np.array([2.0, 1.0, 0.0]), np.array([2.0, 4.0, 0.0])
+    assert criterion.score(*sides) == 4 * compiled(library).score(*sides) == 36
+
+
+def of_cffi(library):
+    cffi = pytest.importorskip("cffi")
+    ffi = cffi.FFI()
+    ffi.cdef("double plain(double *, double *, int);")
+    return ffi.dlopen(library._name).plain
+
+
+def of_capsule(library):
+    made = ctypes.pythonapi.PyCapsule_New
+    made.restype = ctypes.py_object
+    made.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    address, name = ctypes.cast(library.plain, ctypes.c_void_p), b"double (double *, double *, int)"
+    return made(address, name, None)
+
+
+@pytest.mark.parametrize("function", [of_cffi, of_capsule])
+def test_other_containers(library, function):
+    criterion = CompiledCriterion(LowLevelCallable(function(library)))
+    X, y = numbers()
+    models = [
+        DecisionTreeRegressor(criterion=each, max_depth=3).fit(X, y).tree_.model
+        for each in (compiled(library), criterion)
+    ]
+    assert shape(models[0]) == shape(models[1])
+
+
+def test_functions_of_ctypes_that_call_python():
+    """As those of numba, an address with a signature."""
+    kind = ctypes.CFUNCTYPE(ctypes.c_double, DOUBLES, DOUBLES, ctypes.c_int)
+    criterion = CompiledCriterion(
+        LowLevelCallable(kind(lambda left, right, n: Gini().score(*sides_of(left, right, n))))
+    )
+    X, y = table(3)
+    how = {"random_state": 0, "max_depth": 3}
+    models = [
+        DecisionTreeClassifier(criterion=own, **how).fit(X, y).tree_.model
+        for own in (Gini(), criterion)
+    ]
+    assert shape(models[0]) == shape(models[1])
+
+
+def sides_of(*sides_and_n):
+    *sides, n = sides_and_n
+    return [np.ctypeslib.as_array(side, shape=(n,)) for side in sides]
+
+
+def test_threads_clones_and_searches(library):
+    X, y = numbers()
+    forest = RandomForestRegressor(8, criterion=compiled(library), random_state=0, max_depth=4)
+    assert clone(forest).criterion is copy.deepcopy(forest.criterion) is forest.criterion
+    one = forest.fit(X, y).predict(X)
+    assert np.array_equal(clone(forest).set_params(n_jobs=2).fit(X, y).predict(X), one)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: clone(forest).fit(X, y).predict(X), range(2)))
+    assert all(np.array_equal(each, one) for each in found)
+    cross_validate(forest, X, y, cv=2)
+
+
+def test_a_function_that_knows_no_answer_forbids(library):
+    X, y = numbers()
+    model = DecisionTreeRegressor(criterion=compiled(library, "nothing")).fit(X, y)
+    assert model.get_n_leaves() == 1
+
+
+def test_what_is_no_function_of_the_signature_is_refused(library):
+    with pytest.raises(TypeError, match=r"scipy\.LowLevelCallable, got _FuncPtr"):
+        CompiledCriterion(library.plain)
+    other = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda x: x)
+    with pytest.raises(ValueError, match=r"got 'double \(double\)'"):
+        CompiledCriterion(LowLevelCallable(other))
+    with pytest.raises(TypeError, match="neither pickled nor sent"):
+        pickle.dumps(compiled(library))
+    model = DecisionTreeRegressor(criterion=LowLevelCallable(library.plain))
+    with pytest.raises(InvalidParameterError, match=r"dtrees\.criteria\.Criterion"):
+        model.fit(*numbers())

@@ -51,7 +51,7 @@ RULES = (
     ),
 )
 CRITERIA = {
-    "classification": ("gini", "entropy", "log_loss", "chi_square"),
+    "classification": ("gini", "entropy", "log_loss", "chi_square", "gain_ratio"),
     "regression": ("squared_error", "poisson"),
 }
 LOSSES = {

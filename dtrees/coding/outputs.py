@@ -89,20 +89,9 @@ class Outputs(Target):
         return (self.y + (np.cumsum(n_classes) - n_classes)).astype(np.uint16)
 
     @property
-    def value_units(self) -> np.ndarray:
-        """One unit of y of each output in user units, float64 (n_outputs,)."""
-        return np.array([own.value_unit for own in self.of_outputs])
-
-    @property
     def wy_units(self) -> np.ndarray:
         """One unit of the summed weighted target of each output, float64 (n_outputs,)."""
         return np.array([own.wy_unit for own in self.of_outputs])
-
-    @property
-    def finer(self) -> np.ndarray:
-        """Bits by which the unit of each output is finer than the coarsest, int64 (n_outputs,)."""
-        exponents = np.array([own.y_exponent for own in self.of_outputs], dtype=np.int64)
-        return exponents - exponents.min()
 
     def by_output(self, shares: np.ndarray) -> list[np.ndarray]:
         """Shares of the classes of each output, float64 (n, n_classes)."""

@@ -130,6 +130,7 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     own.criterion.impurity = {"poisson": POISSON, "entropy": ENTROPY}.get(
         impurity, GINI if K > 1 else SQUARED)
     own.criterion.n_classes, own.criterion.n_outputs = K if K > 1 else 0, 1
+    own.criterion.value_field = 1
     own.criterion.fixed_point = 2.0**30
     own.limits.min_rows = min_rows
     own.totals.n = own.totals.weight = np.sum(n)

@@ -681,7 +681,7 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
         *,
         learning_rate: float = 1.0,
         loss: str = "linear",
-        criterion: str = "squared_error",
+        criterion: str | Criterion = "squared_error",
         max_depth: int | None = 3,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,

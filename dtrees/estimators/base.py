@@ -143,7 +143,6 @@ class BaseModel(BaseEstimator):
     _takes_outputs: ClassVar[bool] = False  # y may have several columns
     _recursion_class: ClassVar[str | None] = None  # of scikit-learn, see `__sklearn_tags__`
     _adds_steps: ClassVar[bool] = False  # trees are of numbers, whatever the target
-    _random_cuts: ClassVar[bool] = False
     _draws_ties: ClassVar[bool] = False  # between columns of equal gain, also without a seed
     _spare_bits: ClassVar[int] = 0  # of the integers of the target
     _criteria: ClassVar[Mapping[str, str]]
@@ -158,6 +157,7 @@ class BaseModel(BaseEstimator):
     categorical_features: Any
     handle_unknown: str
     category_penalty: float = 0.0  # of those that draw their splits: they choose no subset
+    splitter: str = "best"  # of trees; others have one
     class_weight: Any = None  # of classifiers
     bootstrap: bool = False  # of forests: rows are drawn as weights say
     keep_rows: bool = False  # of trees and forests of numbers

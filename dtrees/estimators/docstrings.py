@@ -36,8 +36,8 @@ loss : {"log_loss"} or dtrees.losses.Loss
     loss of your own.
 criterion : str or dtrees.criteria.Criterion
     What a split makes smaller: "gini" or "entropy", in bits, for which "log_loss" is another
-    name. Or greater: "chi_square", the statistic of sides and classes; or a criterion of your
-    own.
+    name. Or greater: "chi_square", the statistic of sides and classes; "gain_ratio", what the
+    entropy decreases by, over the entropy of the sides; or a criterion of your own.
 oob_score : bool or callable
     Whether rows are predicted by the trees whose bag lacks them, and scored:
     accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True`` or
@@ -57,9 +57,9 @@ power : float
     2 (gamma).
 quantile : float
     Which quantile is predicted with ``loss="quantile"``, between 0 and 1.
-criterion : {"squared_error", "poisson"}
+criterion : {"squared_error", "poisson"} or dtrees.criteria.Criterion
     What a split makes smaller: the variance, or half the Poisson deviance. The latter needs
-    a `y` that is not negative.
+    a `y` that is not negative. Or a criterion of your own.
 oob_score : bool or callable
     Whether rows are predicted by the trees whose bag lacks them, and scored:
     R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True`` or
@@ -70,6 +70,10 @@ keep_rows : bool
     tree, 4 where rows are not drawn and weigh the same, and 12 where they weigh.
 """,
     "tree": """\
+splitter : {"best", "random"}
+    Whether a column is split where that is best, or where a draw says: at a value between
+    the least and the greatest of the node, as in extremely randomized trees. Categories go left
+    or right at random. Of such splits of all columns (`max_features`), a node takes the best.
 min_samples_split : int or float
     Least number of rows of a node that is split; a float is a share of the rows of positive
     weight, rounded up.

@@ -241,7 +241,7 @@ def estimate_cost(
         n_codes=int(np.mean(size.n_codes)),
         has_bounds=CRITERIA[plan.criterion].has_bounds
         and n_classes <= 64
-        and not estimator._random_cuts,
+        and estimator.splitter != "random",
         n_classes=n_classes if hasattr(estimator, "predict_proba") else 0,
         n_sets=n_sets,
         bootstrap=bool(estimator.bootstrap),

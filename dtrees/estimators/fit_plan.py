@@ -53,11 +53,11 @@ from dtrees.coding.target import (
     refuse_masked,
     units_of_cuts,
 )
-from dtrees.core.data.criteria import CRITERIA, OF_USER
+from dtrees.core.data.criteria import CRITERIA, OF_USER, OF_USER_NUMBERS
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.shares import Shares, rows_of_share
 from dtrees.core.predict.binned import CodedRows, LeafLookup
-from dtrees.criteria import Criterion
+from dtrees.criteria import Criterion, score_of_user
 from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.parallel import (
     CodedPartitions,
@@ -204,7 +204,9 @@ class FitPlan:
     def criterion(self) -> str:
         """The core's name of the criterion."""
         own = self.estimator.criterion
-        return OF_USER if isinstance(own, Criterion) else self.estimator._criteria[own]
+        if isinstance(own, Criterion):
+            return OF_USER if "classes_" in self.estimator._learns else OF_USER_NUMBERS
+        return self.estimator._criteria[own]
 
     @property
     def n_trees(self) -> int:
@@ -333,14 +335,14 @@ class FitPlan:
         )
         numbers = GrowthRules(
             criterion=self.criterion,
-            score=own.criterion.score if self.criterion == OF_USER else None,
+            score=score_of_user(own.criterion) if isinstance(own.criterion, Criterion) else None,
             max_depth=depth_of(own.max_depth, own.max_leaf_nodes),
             min_samples_split=max(2, least_rows(split)),
             min_samples_leaf=least_rows(leaf),
             min_impurity_decrease=float(own.min_impurity_decrease),
             max_features=max_features if max_features < of_tree else None,
             columns_by_tree=of_tree if of_tree < n_columns else None,
-            random_splits=own._random_cuts,
+            random_splits=own.splitter == "random",
             random_ties=own._draws_ties or own.random_state is not None,
             category_penalty=float(own.category_penalty),
             in_bags=own.bootstrap,

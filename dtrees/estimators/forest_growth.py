@@ -343,7 +343,7 @@ class FitOfForest:
             encoded.rules,
             bags,
             book.thresholds,
-            values=book.code_values() if forest._random_cuts else None,
+            values=book.code_values() if forest.splitter == "random" else None,
             shares=encoded.shares,
             max_leaf_nodes=forest.max_leaf_nodes,
             ccp_alpha=forest.ccp_alpha,

@@ -127,7 +127,7 @@ class RandomForestRegressor(ForestRegressor):
         self,
         n_estimators: int = 100,
         *,
-        criterion: str = "squared_error",
+        criterion: str | Criterion = "squared_error",
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
@@ -194,7 +194,7 @@ class ExtraTreesClassifier(ForestClassifier):
     20
     """
 
-    _random_cuts = True
+    splitter = "random"
 
     def __init__(
         self,
@@ -266,13 +266,13 @@ class ExtraTreesRegressor(ForestRegressor):
     20
     """
 
-    _random_cuts = True
+    splitter = "random"
 
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        criterion: str = "squared_error",
+        criterion: str | Criterion = "squared_error",
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
@@ -414,7 +414,7 @@ class BaggingRegressor(ForestRegressor):
         self,
         n_estimators: int = 10,
         *,
-        criterion: str = "squared_error",
+        criterion: str | Criterion = "squared_error",
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,

@@ -256,6 +256,7 @@ class IsolationForest(OutlierMixin, base.Ensemble):
     """
 
     _tree_class = DecisionTreeRegressor
+    splitter = "random"
     _constraints: ClassVar = {
         "n_estimators": (IntegerIn(1),),
         "max_samples": (OneOf(("auto",)), IntegerIn(1), RealIn(0, 1, "(]", integers=False)),

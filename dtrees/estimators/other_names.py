@@ -99,7 +99,7 @@ REASONS = _by_name(
                 "Ensembles of any estimator are scikit-learn's, in sklearn.ensemble. These are of "
                 "decision trees, and take the parameters of trees."
             ),
-            "extra_trees splitter": "A tree takes the best split; ExtraTrees draws thresholds.",
+            "extra_trees splitter": "Splits are the best ones; ExtraTrees draws thresholds.",
             "feature_name feature_names": "Names are those of the columns of a data frame.",
             "feature_weights": "Columns have no weights.",
             "group qid": "There is no ranking.",

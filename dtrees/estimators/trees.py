@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+SPLITTERS = (OneOf(("best", "random")),)
+OF_A_USER = InstanceOf(Criterion, "dtrees.criteria.Criterion")
+
+
 class BaseDecisionTree(BaseModel):
     """What the two decision trees share; not meant to be used itself."""
 
@@ -54,6 +58,7 @@ class BaseDecisionTree(BaseModel):
     _takes_outputs = True
 
     criterion: str | Criterion
+    splitter: str
     min_samples_split: int | float
     min_samples_leaf: int | float
     min_weight_fraction_leaf: float
@@ -131,6 +136,7 @@ class BaseDecisionTree(BaseModel):
             encoded.rules,
             None,
             encoded.book.thresholds,
+            values=encoded.book.code_values() if self.splitter == "random" else None,
             shares=encoded.shares,
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
@@ -320,10 +326,12 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
         "entropy": "entropy",
         "log_loss": "entropy",
         "chi_square": "chi_square",
+        "gain_ratio": "gain_ratio",
     }
     _constraints = {  # noqa: RUF012
         **TREE_CONSTRAINTS,
-        "criterion": (OneOf(tuple(_criteria)), InstanceOf(Criterion, "dtrees.criteria.Criterion")),
+        "criterion": (OneOf(tuple(_criteria)), OF_A_USER),
+        "splitter": SPLITTERS,
         "class_weight": (
             InstanceOf(dict, "dict"),
             InstanceOf(list, "list"),
@@ -337,6 +345,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
         self,
         *,
         criterion: str | Criterion = "gini",
+        splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
@@ -406,7 +415,8 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
     _criteria = {"squared_error": "squared_error", "poisson": "poisson"}  # noqa: RUF012
     _constraints = {  # noqa: RUF012
         **TREE_CONSTRAINTS,
-        "criterion": (OneOf(("squared_error", "poisson")),),
+        "criterion": (OneOf(tuple(_criteria)), OF_A_USER),
+        "splitter": SPLITTERS,
         "keep_rows": (Boolean(),),
     }
     _learns = {**TREE_LEARNS, **quantiles.LEARNS_ROWS}  # noqa: RUF012
@@ -415,7 +425,8 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
     def __init__(
         self,
         *,
-        criterion: str = "squared_error",
+        criterion: str | Criterion = "squared_error",
+        splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,

@@ -48,9 +48,10 @@ def test_the_order_is_that_of_the_numbers(weight):
 
 def test_an_output_of_one_number_has_the_unit_of_the_others():
     y = np.c_[NUMBERS, np.full(60, 3.0)]
-    outputs = Outputs.of(list(y.T), None, False)
-    assert outputs.finer[3] == outputs.finer.max()
-    assert not Outputs.of([np.ones(4), np.zeros(4)], None, False).finer.any()
+    exponents = [own.y_exponent for own in Outputs.of(list(y.T), None, False).of_outputs]
+    assert exponents[3] == max(exponents)
+    constants = Outputs.of([np.ones(4), np.zeros(4)], None, False).of_outputs
+    assert constants[0].y_exponent == constants[1].y_exponent
 
 
 def test_rows_of_bags():

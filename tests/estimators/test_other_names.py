@@ -53,7 +53,7 @@ def refused(call, name):
         (BaggingClassifier, "max_features", ". Use 'colsample_bytree'."),
         (GradientBoostingClassifier, "min_split_loss", ". Use 'min_split_gain'."),
         (RandomForestClassifier, "eval_set", ". RandomForestClassifier has nothing like it."),
-        (DecisionTreeClassifier, "splitter", ". A tree takes the best split"),
+        (RandomForestClassifier, "splitter", ". Splits are the best ones"),
         (DecisionTreeClassifier, "device", ". Models grow on processors"),
         (GradientBoostingClassifier, "criterion", ". Splits are scored by the derivatives"),
         (GradientBoostingClassifier, "min_samples_split", ". Use 'min_samples_leaf'."),

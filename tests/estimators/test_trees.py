@@ -1,10 +1,14 @@
 """One tree: its leaves, its paths, and the steps of its pruning."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 import sklearn.tree
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.model_selection import KFold
 
 import dtrees
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -411,3 +415,79 @@ def test_missing_values_go_where_they_gain_most():
     ours = DecisionTreeRegressor(**parameters).fit(X, signal)
     assert ours.score(X, signal) == pytest.approx(theirs.score(X, signal), rel=1e-12)
     assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-11)
+
+
+def columns_of_all_kinds(n_rows=400):
+    """Numbers with missing values, and categories."""
+    rng = np.random.default_rng(n_rows)
+    X = pd.DataFrame(rng.normal(size=(n_rows, 3)).round(1), columns=list("abc"))
+    X.loc[rng.random(n_rows) < 0.2, "b"] = np.nan
+    X["d"] = pd.Categorical(rng.choice(list("pqrst"), n_rows))
+    return X, X["a"] + (X["d"] == "p") + rng.normal(size=n_rows) * 0.3
+
+
+@pytest.mark.parametrize("task", ["Classifier", "Regressor"])
+@pytest.mark.parametrize("max_features", [1.0, 2])
+def test_random_splits_are_those_of_extra_trees(task, max_features):
+    """A tree of its own is the first one of a forest of the same seed and columns."""
+    X, y = columns_of_all_kinds()
+    y = y > 0.5 if task == "Classifier" else y
+    how = {"max_features": max_features, "random_state": 5, "min_samples_leaf": 3}
+    tree = getattr(dtrees, f"DecisionTree{task}")(splitter="random", max_bins=255, **how)
+    forest = getattr(dtrees, f"ExtraTrees{task}")(2, **how)
+    own, (first, _) = tree.fit(X, y).tree_.model, forest.fit(X, y).forest_.trees
+    assert own.node_count > 30
+    assert_array_equal(own.n_node_samples, first.n_node_samples)
+    for name, array in first.arrays().items():
+        if name != "statistics":  # of numbers, forests leave bits to bags
+            assert_allclose(array, getattr(own, name), rtol=1e-12, atol=1e-12, err_msg=name)
+    assert forest.estimators_[0].splitter == forest.estimator_.splitter == "random"
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
+def test_random_splits_depend_on_the_seed_alone(criterion):
+    X, y = columns_of_all_kinds()
+    X, y = X[["a", "c"]].to_numpy(), y - y.min()
+    how = {"splitter": "random", "criterion": criterion, "random_state": 0}
+    tree = DecisionTreeRegressor(**how).fit(X, y)
+    rows = np.random.default_rng(0).permutation(len(y))
+    for other in (
+        DecisionTreeRegressor(n_jobs=2, **how).fit(X[rows], y.to_numpy()[rows]),
+        DecisionTreeRegressor(**how).fit(scipy.sparse.csc_array(X), y),
+        clone(tree).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2), np.tile([1, 0], len(y))),
+    ):
+        assert_array_equal(other.tree_.threshold, tree.tree_.threshold)
+    again = DecisionTreeRegressor(**how | {"random_state": 1}).fit(X, y)
+    assert again.tree_.threshold[0] != tree.tree_.threshold[0]
+
+
+def test_random_splits_of_folds_and_searches():
+    X, y = columns_of_all_kinds()
+    tree = DecisionTreeRegressor(splitter="random", random_state=0)
+    cv = KFold(3)
+    found = dtrees.cross_validate(tree, X, y, cv=cv)["test_score"]
+    one_by_one = [clone(tree).fit(X.iloc[a], y[a]).score(X.iloc[b], y[b]) for a, b in cv.split(X)]
+    assert_allclose(found, one_by_one, rtol=1e-12)
+    grid = {"splitter": ["best", "random"]}
+    search = dtrees.GridSearchCV(tree, grid, cv=cv, return_train_score=False).fit(X, y)
+    assert_allclose(search.cv_results_["mean_test_score"][1], np.mean(one_by_one))
+
+
+def test_random_splits_are_as_good_as_those_of_scikit_learn():
+    X, y = load_diabetes(return_X_y=True)
+    how = {"splitter": "random", "min_samples_leaf": 5}
+    scores = [
+        np.mean(
+            [
+                kind(random_state=seed, **how).fit(X[::2], y[::2]).score(X[1::2], y[1::2])
+                for seed in range(60)
+            ]
+        )
+        for kind in (DecisionTreeRegressor, sklearn.tree.DecisionTreeRegressor)
+    ]
+    assert abs(scores[0] - scores[1]) < 0.05
+
+
+def test_a_splitter_is_best_or_random():
+    with pytest.raises(ValueError, match="The 'splitter' parameter of DecisionTreeClassifier"):
+        DecisionTreeClassifier(splitter="worst").fit([[1], [2]], [0, 1])

@@ -1,10 +1,11 @@
 """About 250 models, and a digest of all arrays of each.
 
-What they are stands in six lists: *drawn* ones are small and of all kinds, seeds of
+What they are stands in some lists: *drawn* ones are small and of all kinds, seeds of
 `tests/parallel/random_layouts.py`; *chosen* ones are large enough for every way that growth takes
 (rows that need 16 bits and more, nodes that are large, cells that are packed, columns side by
 side); *boosted* ones have every loss; *balanced* ones have classes and rows that weigh fractions;
-*reweighted* ones are of AdaBoost; *several* ones have several targets, which no rounds take yet.
+*reweighted* ones are of AdaBoost; *several* ones have several targets, which no rounds take yet;
+*functions* are criteria that are, which rounds refuse; *random* ones draw the splits of a tree.
 The drawn cases depend on that file: their digests are written anew after a change of what it
 draws. Each is made in several ways (`ways`), which have to agree: with wide instructions and
 without, on one thread and on two, in the table's own process and in rounds over its blocks.
@@ -31,6 +32,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 import dtrees
 from dtrees.core.data import _cpu
+from dtrees.criteria import Criterion
 from dtrees.model_selection import GridSearchCV, HashKFold, cost_complexity_cv
 from tests.golden import boosted
 from tests.golden.tables import made, table, target, validated, weights
@@ -287,6 +289,50 @@ def _several() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
         yield "several " + " ".join(map(str, case[:5])), partial(several, *case)
 
 
+class Normal(Criterion):
+    """Of normal distributions on either side, about."""
+
+    def score(self, left, right):
+        return 1e4 - sum(w * v / (v + m * m + 1) for w, m, v in (left, right))
+
+
+FUNCTIONS = (
+    ("DecisionTreeClassifier", "mixed", 4_000, "gain_ratio", "none", {"min_samples_leaf": 3}),
+    ("DecisionTreeClassifier", "sparse", 3_000, "chi_square", "fractions", {"max_depth": 8}),
+    ("RandomForestClassifier", "steps", 5_000, "chi_square", "whole", {"max_features": 2}),
+    ("ExtraTreesClassifier", "mixed", 4_000, "gain_ratio", "none", {"class_weight": "balanced"}),
+    ("DecisionTreeRegressor", "mixed", 4_000, Normal(), "fractions", {"max_bins": 60}),
+    ("RandomForestRegressor", "sparse", 3_000, Normal(), "whole", {"max_depth": 5}),
+    ("ExtraTreesRegressor", "steps", 5_000, Normal(), "none", {"max_depth": 7}),
+)
+
+
+def _functions() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    def models(*case: Any) -> list[Any]:
+        *case, way = case
+        with dask.config.set({"dtrees.regime": "local"}):
+            return chosen(*case, "fit", way)
+
+    for *case, rules in FUNCTIONS:
+        names = [each if isinstance(each, str | int) else type(each).__name__ for each in case]
+        yield "function " + " ".join(map(str, names)), partial(models, *case, rules)
+
+
+RANDOM = (
+    ("DecisionTreeClassifier", "mixed", 4_000, "gini", "fractions", {"max_features": 3}, "folds"),
+    ("DecisionTreeClassifier", "sparse", 3_000, "entropy", "none", {"max_bins": 255}, "fit"),
+    ("DecisionTreeRegressor", "steps", 5_000, "poisson", "whole", {"max_bins": None}, "folds"),
+    ("DecisionTreeRegressor", "mixed", 4_000, "squared_error", "none", {"ccp_alpha": 0.01}, "fit"),
+)
+
+
+def _random() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    for estimator, kind, n_rows, criterion, weight, limits, entry in RANDOM:
+        rules = {"splitter": "random", **limits}
+        found = partial(chosen, estimator, kind, n_rows, criterion, weight, rules, entry)
+        yield f"random {estimator} {criterion} {kind} {n_rows} {weight} {entry}", found
+
+
 CASES: dict[str, Callable[[Way], list[Any]]] = {
     **{f"drawn {seed}": partial(drawn, seed) for seed in range(5_000, 5_000 + N_DRAWN)},
     **dict(_chosen()),
@@ -296,4 +342,6 @@ CASES: dict[str, Callable[[Way], list[Any]]] = {
     **dict(_reweighted()),
     **dict(_isolated()),
     **dict(_several()),
+    **dict(_functions()),
+    **dict(_random()),
 }

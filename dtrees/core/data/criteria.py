@@ -1,12 +1,12 @@
 """The table of criteria: what is asked about a criterion wherever no split is scored.
 
 How splits are scored is written in `dtrees.core.search._criterion`. So are criteria that are
-functions of the class weights of both sides.
+functions of both sides.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Criterion:
     of_numbers: bool = False  # of regression; else of classes
     has_logarithms: bool = False  # sums of x log x are in a fixed point that depends on all rows
     has_outputs: bool = False  # of several outputs it is the mean
-    # of the class weights of both sides: nothing but such a function is known of it
+    # of both sides, of which a function is told: nothing else is known of it
     is_function: bool = False
     # scores of whole intervals of codes are bounded (`dtrees.core.search._intervals`)
     has_bounds: bool = True
@@ -25,7 +25,8 @@ class Criterion:
 
 
 FUNCTION = Criterion(is_function=True, has_bounds=False, has_known_gains=False)
-OF_USER = "user"  # a `dtrees.criteria.Criterion`
+OF_USER = "user"  # a `dtrees.criteria.Criterion`, of classes
+OF_USER_NUMBERS = "user_numbers"  # and of numbers
 CRITERIA = {
     "gini": Criterion(has_outputs=True),
     "entropy": Criterion(
@@ -34,7 +35,9 @@ CRITERIA = {
     "squared_error": Criterion(of_numbers=True, has_outputs=True),
     "poisson": Criterion(of_numbers=True, has_logarithms=True),
     "chi_square": FUNCTION,
+    "gain_ratio": FUNCTION,
     OF_USER: FUNCTION,
+    OF_USER_NUMBERS: replace(FUNCTION, of_numbers=True, has_outputs=True),
 }
 LOGARITHMS = tuple(name for name, row in CRITERIA.items() if row.has_logarithms)
 REGRESSION = tuple(name for name, row in CRITERIA.items() if row.of_numbers)

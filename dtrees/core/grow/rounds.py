@@ -37,7 +37,7 @@ from functools import partial
 
 import numpy as np
 
-from dtrees.core.data.criteria import CRITERIA, OF_USER
+from dtrees.core.data.criteria import CRITERIA, OF_USER, OF_USER_NUMBERS
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.grow.node_record import PartialTree
@@ -75,7 +75,7 @@ def grow_in_rounds(
     rules = spec.common.rules
     if CRITERIA[rules.criterion].is_function:
         what = f"criterion={rules.criterion!r}"
-        if rules.criterion == OF_USER:
+        if rules.criterion in (OF_USER, OF_USER_NUMBERS):
             what = "a criterion of your own"
         raise ValueError(
             f"Trees of {what} need all rows in one place: replicate them, or choose another "

@@ -83,7 +83,7 @@ cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept no
                 shares[n_shares].bin = <int32_t>i
                 shares[n_shares].label = <int32_t>a
                 shares[n_shares].weight = <double>t
-                if q.criterion.impurity == SQUARED_OUTPUTS:
+                if q.criterion.sums_numbers:
                     shares[n_shares].weight = shares[n_shares].weight * q.criterion.scale[a]
                 n_shares += 1
     return n_shares
@@ -136,7 +136,7 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
         w = <double>g.weight[i]
         for a in range(K):
             x = <double>g.target[i * K + a]
-            if q.criterion.impurity == SQUARED_OUTPUTS:
+            if q.criterion.sums_numbers:
                 x = x * q.criterion.scale[a]
             x = x / w - mean[a]
             image[a] += w * x * x
@@ -337,8 +337,9 @@ cdef double search_categories(Search* q, int64_t first) noexcept nogil:
 
 
 cdef inline bint has_one_order(const Search* q) noexcept nogil:
-    """Whether the best subset of fields is a prefix in the order of means: of two classes."""
-    return q.criterion.n_classes == 2 and q.criterion.impurity != SQUARED_OUTPUTS
+    """Whether prefixes in the order of means are enough: of two classes, which hold the best
+    subset, and of a function of one number, which need not."""
+    return q.criterion.n_classes == 2 and q.criterion.n_outputs == 1
 
 
 cdef void find_subset(Search* q, int64_t first) noexcept nogil:
@@ -419,7 +420,7 @@ cdef void order_by_mean(Search* q, int64_t first) noexcept nogil:
     cdef int64_t K = q.criterion.n_classes
     cdef int64_t i, at
     for i in range(first, g.count):
-        at = i * K + 1 if by_class(q) else i
+        at = i * K + q.criterion.value_field if by_class(q) else i
         g.order[i - first].bin = i
         g.order[i - first].key = (<double>g.target[at]
                                   / (<double>g.weight[i] + q.criterion.smoothing))

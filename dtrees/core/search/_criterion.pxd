@@ -46,13 +46,17 @@ cdef extern from *:
     const double LAST_LOGARITHMS "DTREES_LAST_LOGARITHMS"   # of a Poisson score, for its target
     const double NONE "DTREES_NONE"     # below every score of a permitted split
 
-ctypedef double (*ScoreOfSides)(void* context, const double* left, const double* right,
-                                int n_classes) noexcept nogil
+ctypedef double (*ScoreOfSides)(const double* left, const double* right, int n,
+                                void* context) noexcept nogil
+ctypedef double (*ScoreWithoutData)(const double* left, const double* right,
+                                    int n) noexcept nogil
 
 cdef struct Criterion:
     Impurity impurity
     int n_classes           # 0 for regression; of several outputs: fields
     int n_outputs           # 1, or how many outputs have fields
+    bint sums_numbers       # fields are sums of numbers, not weights of classes
+    int value_field         # that of the value of a node: of the number, or of class 1 of two
     const double* scale     # of sums of several numbers: their units, the coarsest being 1
     const int64_t* shift    # the same: as in `RowStatistics`
     const int64_t* place    # the same: numbers of these outputs in y
@@ -73,8 +77,9 @@ cdef struct Criterion:
     double smoothing        # l2 of categories, where they are put in order
     double row_hessian      # gradients: the mean hessian of a row, in units
     double square_unit      # the same: what a squared gradient adds to an impurity
-    ScoreOfSides score_of_sides  # by function: of class weights in the user's units
+    ScoreOfSides score_of_sides  # by function: of what both sides are told as, in user units
     void* context           # what the function is handed
+    const double* told      # of numbers, by output: offset, units of the sum and of squares
 
 
 cdef inline int64_t xlogx(const Criterion* criterion, int64_t x) noexcept nogil:

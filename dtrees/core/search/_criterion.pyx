@@ -1,18 +1,21 @@
 """Criteria that are functions of both sides, and Python's view of the others.
 
-A function of the class weights of both sides that is compiled is a function here, and a row of
-`COMPILED` and of `dtrees.core.data.criteria`. Those of users are called for each boundary that is
-permitted (`dtrees.criteria`).
+A function of the class weights of both sides is a function here, and a row of `COMPILED` and of
+`dtrees.core.data.criteria`. Those of users are called for each boundary that is permitted
+(`dtrees.criteria`): with the GIL, or as compiled functions without it.
 """
 import numpy as np
 
+from cpython.pycapsule cimport (
+    PyCapsule_CheckExact, PyCapsule_GetContext, PyCapsule_GetName, PyCapsule_GetPointer
+)
 from libc.stdint cimport int64_t
 
 from dtrees.core.data._fixed_point cimport natural_log
 
 
-cdef double chi_square(void* context, const double* left, const double* right,
-                       int n_classes) noexcept nogil:
+cdef double chi_square(const double* left, const double* right, int n_classes,
+                       void* context) noexcept nogil:
     """The chi-square statistic of sides and classes, as [SF] names it among its heuristics.
 
     A class of weight t is expected to have t w / W on a side of weight w. Both sides are off by as
@@ -34,19 +37,47 @@ cdef double chi_square(void* context, const double* left, const double* right,
     return found
 
 
-cdef double call(void* context, const double* left, const double* right,
-                 int n_classes) noexcept nogil:
+cdef inline double bits(double part, double whole) noexcept nogil:
+    """What it takes to tell a part from the rest, in units of the logarithm."""
+    return part * natural_log(whole / part) if part > 0 else 0.0
+
+
+cdef double gain_ratio(const double* left, const double* right, int n_classes,
+                       void* context) noexcept nogil:
+    """The gain ratio (Quinlan 1993), which [CV] names; times the weight of the node.
+
+    What a split gains by the entropy of the classes, by the entropy of its sides. The gain is also
+    what the classes tell of the sides: their entropy less that within the classes.
+    """
+    cdef double w = 0
+    cdef double rest = 0
+    cdef double within = 0
+    cdef double of_sides
+    cdef int k
+    for k in range(n_classes):
+        w += left[k]
+        rest += right[k]
+        within += bits(left[k], left[k] + right[k]) + bits(right[k], left[k] + right[k])
+    of_sides = bits(w, w + rest) + bits(rest, w + rest)
+    return (of_sides - within) / of_sides * (w + rest)
+
+
+cdef double call(const double* left, const double* right, int n, void* context) noexcept nogil:
     """What a user's function says; the score of no split once it has failed."""
     with gil:
-        return score_of_user(<SideScore>context, left, right, n_classes)
+        return score_of_user(<SideScore>context, left, right, n)
 
 
-cdef double score_of_user(SideScore own, const double* left, const double* right,
-                          int n_classes) noexcept:
+cdef double call_without_data(const double* left, const double* right, int n,
+                              void* context) noexcept nogil:
+    return (<ScoreWithoutData>context)(left, right, n)
+
+
+cdef double score_of_user(SideScore own, const double* left, const double* right, int n) noexcept:
     if own.error is not None:
         return NONE
-    sides = np.empty((2, n_classes))
-    for k in range(n_classes):
+    sides = np.empty((2, n))
+    for k in range(n):
         sides[0, k] = left[k]
         sides[1, k] = right[k]
     try:
@@ -62,6 +93,10 @@ cdef double score_of_user(SideScore own, const double* left, const double* right
 cdef class SideScore:
     """A score of both sides, as growth calls it."""
 
+    def __call__(self, const double[::1] left, const double[::1] right):
+        """The score of two sides."""
+        return self.function(&left[0], &right[0], <int>left.shape[0], self.context)
+
     def raise_error(self):
         """Raise what a user's function has raised during growth."""
         if self.error is not None:
@@ -74,7 +109,9 @@ cdef SideScore compiled(ScoreOfSides function):
     return made
 
 
-COMPILED = {"chi_square": compiled(chi_square)}
+COMPILED = {"chi_square": compiled(chi_square), "gain_ratio": compiled(gain_ratio)}
+WITH_DATA = "double (double *, double *, int, void *)"
+WITHOUT_DATA = "double (double *, double *, int)"
 
 
 def side_score(criterion, score):
@@ -83,16 +120,28 @@ def side_score(criterion, score):
     Parameters
     ----------
     criterion : str
-    score : callable or None
+    score : callable, PyCapsule whose name is one of the two signatures, or None
         Of a user's criterion.
     """
     cdef SideScore made
+    cdef const char* name
+    cdef void* address
     if criterion in COMPILED:
         return COMPILED[criterion]
     made = SideScore()
-    made.function = call
-    made.context = <void*>made
     made.score = score
+    if not PyCapsule_CheckExact(score):
+        made.function = call
+        made.context = <void*>made
+        return made
+    name = PyCapsule_GetName(score)
+    address = PyCapsule_GetPointer(score, name)
+    if name == WITH_DATA.encode():
+        made.function = <ScoreOfSides>address
+        made.context = PyCapsule_GetContext(score)
+    else:
+        made.function = call_without_data
+        made.context = address
     return made
 
 

@@ -41,7 +41,7 @@ from libc.string cimport memset
 
 from dtrees.core.data._fixed_point cimport natural_log, spread_of
 from dtrees.core.data._structs cimport (
-    ENTROPY, GRADIENT, POISSON, SQUARED_OUTPUTS, Inherited, Totals, int128_t
+    ENTROPY, GRADIENT, POISSON, Inherited, Totals, int128_t
 )
 from dtrees.core.histogram._totals cimport subtract_totals
 from dtrees.core.search._criterion cimport soft_threshold, xlogx
@@ -74,7 +74,7 @@ cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noe
     cdef int k
     cdef int64_t w = t.weight
     cdef int m = params.criterion.n_outputs
-    if params.criterion.impurity == SQUARED_OUTPUTS:
+    if params.criterion.sums_numbers:
         return 0.0 if t.lowest == t.highest else squares_of_outputs(node, &params.criterion) / m
     if node.class_totals != NULL:
         if params.criterion.impurity == ENTROPY:
@@ -142,7 +142,7 @@ cdef bint is_leaf(const OpenNode* node, const TrainParameters* params) noexcept 
         return True
     if t.n < 2 * limits.min_rows or t.weight < 2 * limits.min_weight:
         return True
-    if node.class_totals == NULL or params.criterion.impurity == SQUARED_OUTPUTS:
+    if node.class_totals == NULL or params.criterion.sums_numbers:
         return t.lowest == t.highest
     if params.criterion.n_outputs > 1:
         return is_pure(node, &params.criterion)
@@ -225,7 +225,9 @@ cdef double value_of_node(const TrainParameters* params, const OpenNode* node,
                           double above) noexcept nogil:
     """What a node predicts, of two classes or of numbers; above : what its parent does."""
     cdef const Totals* t = &node.totals
-    cdef int64_t target = t.target if node.class_totals == NULL else node.class_totals[1]
+    cdef int64_t target = t.target
+    if node.class_totals != NULL:
+        target = node.class_totals[params.criterion.value_field]
     return value_of(&params.criterion, <double>t.weight, <double>target, above)
 
 

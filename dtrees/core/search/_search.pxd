@@ -279,7 +279,7 @@ cdef inline void add_bin(Search* q, int64_t g, int sign) noexcept nogil:
     if not by_class(q):
         q.w += sign * q.bins.weight[g]
         q.s += sign * q.bins.target[g]
-    elif q.criterion.impurity == SQUARED_OUTPUTS:
+    elif q.criterion.sums_numbers:
         for k in range(K):
             q.side[k] += sign * of_class[k]
         q.w += sign * q.bins.weight[g]

@@ -56,7 +56,7 @@ cdef bint begin_search(Search* q, const Criterion* criterion, CellKind kind, Row
         return False
     q.side_is_clear = True
     if criterion.impurity == BY_FUNCTION and not claim(<void**>&q.both_sides,
-                                                       2 * k * sizeof(double)):
+                                                       2 * (k + 1) * sizeof(double)):
         return False
     if criterion.impurity == SQUARED_OUTPUTS and not claim_zeros(
             <void**>&q.means, max(of_row.n_lanes, k) * sizeof(double)):
@@ -146,7 +146,7 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
         elif q.criterion.impurity == SQUARED_OUTPUTS:
             for k in range(q.criterion.n_outputs):
                 q.means[k] = <double>class_totals[k] * q.criterion.scale[k] / q.W
-        else:
+        elif not q.criterion.sums_numbers:
             for k in range(q.criterion.n_classes):
                 t = class_totals[k]
                 q.squares += <int128_t>t * t
@@ -205,18 +205,38 @@ cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil:
     return True
 
 
+cdef inline void tell_number(const double* units, int64_t s, int64_t squares, double* side,
+                             int64_t k) noexcept nogil:
+    """The mean and the variance of an output of a side, behind its weight and k numbers more.
+
+    units : offset of the output, units of its sum and of its sum of squares
+    """
+    cdef double mean = <double>s * units[1] / side[0]
+    side[k + 1] = mean + units[0]
+    side[k + 2] = max(<double>squares * units[2] / side[0] - mean * mean, 0.0)
+
+
 cdef double score_by_function(const Search* q, bint down) noexcept nogil:
     """The score of the boundary beside the side, of a criterion that is a function."""
-    cdef int K = q.criterion.n_classes
+    cdef int m = q.criterion.n_outputs
+    cdef int K = q.criterion.n_classes + q.criterion.sums_numbers
     cdef double unit = q.criterion.weight_unit
     cdef double* side = q.both_sides
     cdef double* rest = q.both_sides + K
     cdef int k
-    for k in range(K):
-        side[k] = <double>q.side[k] * unit
-        rest[k] = <double>(q.class_totals[k] - q.side[k]) * unit
-    return q.criterion.score_of_sides(q.criterion.context, rest if down else side,
-                                      side if down else rest, K)
+    if q.criterion.sums_numbers:
+        side[0] = <double>q.w * unit
+        rest[0] = <double>(q.totals.weight - q.w) * unit
+        for k in range(m):
+            tell_number(q.criterion.told + 3 * k, q.side[k], q.side[m + k], side, 2 * k)
+            tell_number(q.criterion.told + 3 * k, q.class_totals[k] - q.side[k],
+                        q.class_totals[m + k] - q.side[m + k], rest, 2 * k)
+    else:
+        for k in range(K):
+            side[k] = <double>q.side[k] * unit
+            rest[k] = <double>(q.class_totals[k] - q.side[k]) * unit
+    return q.criterion.score_of_sides(rest if down else side, side if down else rest, K,
+                                      q.criterion.context)
 
 
 cdef void add_outputs_of_row(Search* q, int64_t row) noexcept nogil:
@@ -228,7 +248,7 @@ cdef void add_outputs_of_row(Search* q, int64_t row) noexcept nogil:
     cdef int m = q.criterion.n_outputs
     cdef int o
     q.w += w
-    if q.criterion.impurity == SQUARED_OUTPUTS:
+    if q.criterion.sums_numbers:
         add_outputs(q.side, &q.of_row, row, w)
         q.side_is_clear = False
         return
@@ -291,7 +311,9 @@ cdef int64_t work_of_bins(const Search* q) noexcept nogil:
 
 cdef double constrain(const Search* q, int64_t w, int64_t s, double score) noexcept nogil:
     """The score of a candidate. w, s : of the left side; s is its target, or that of class 1."""
-    cdef int64_t target = q.class_totals[1] if by_class(q) else q.totals.target
+    cdef int64_t target = q.totals.target
+    if by_class(q):
+        target = q.class_totals[q.criterion.value_field]
     return constrained_score(&q.monotonic, q.criterion, <double>w, <double>(q.totals.weight - w),
                              <double>s, <double>(target - s), score)
 
@@ -299,9 +321,10 @@ cdef double constrain(const Search* q, int64_t w, int64_t s, double score) noexc
 cdef double constrain_side(const Search* q, bint down, double score) noexcept nogil:
     """The score of the boundary beside the side."""
     cdef int64_t w = q.totals.weight - q.w if down else q.w
-    cdef int64_t s = q.side[1] if by_class(q) else q.s
+    cdef int field = q.criterion.value_field
+    cdef int64_t s = q.side[field] if by_class(q) else q.s
     if down:
-        s = (q.class_totals[1] if by_class(q) else q.totals.target) - s
+        s = (q.class_totals[field] if by_class(q) else q.totals.target) - s
     return constrain(q, w, s, score)
 
 

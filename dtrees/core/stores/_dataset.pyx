@@ -141,6 +141,8 @@ cdef class Dataset:
     cdef bind_target(self, target, rules, bint zero_one):
         cdef Criterion* criterion = &self.params.criterion
         classification = target.kind == "classification"
+        is_function = CRITERIA[rules.criterion].is_function
+        has_outputs = target.n_outputs > 1 or (is_function and not classification)
         weight = target.w
         live = np.ones(self.n_rows, dtype=np.uint8)
         if weight is not None:
@@ -148,7 +150,7 @@ cdef class Dataset:
             if zero_one:
                 weight = None
             elif (weight.dtype != np.uint16 or target.class_multiplier is not None
-                    or not self.rows_only or target.n_outputs > 1):
+                    or not self.rows_only or has_outputs):
                 weight = np.asarray(weight, dtype=np.int64)
         if classification:
             if target.class_multiplier is not None:
@@ -161,13 +163,20 @@ cdef class Dataset:
         memset(criterion, 0, sizeof(Criterion))
         criterion.n_classes = target.n_classes if classification else 0
         criterion.n_outputs = target.n_outputs
+        criterion.value_field = 1
         criterion.weight_unit = target.weight_unit
         criterion.value_unit = 1.0 if classification else target.value_unit
         criterion.fixed_point = 1.0
         criterion.category_penalty = rules.category_penalty
         criterion.in_bags = rules.in_bags
         self.params.n_statistics = target.n_statistics
-        if target.n_outputs > 1:
+        if is_function:
+            self.side_score = side_score(rules.criterion, rules.score)
+            criterion.impurity = BY_FUNCTION
+            criterion.score_of_sides = self.side_score.function
+            criterion.context = self.side_score.context
+            criterion.category_penalty = 0.0
+        if has_outputs:
             self.bind_outputs(target, rules, weight, classification)
         else:
             self.bind_statistics(target, rules, weight, classification)
@@ -206,18 +215,10 @@ cdef class Dataset:
         if classification:
             assert target.n_classes <= 65535, target.n_classes
             of_row.label = <uint16_t*>pointer(self.alive, target.y, np.uint16)
-            if CRITERIA[rules.criterion].is_function:
-                self.side_score = side_score(rules.criterion, rules.score)
-                criterion.impurity = BY_FUNCTION
-                criterion.score_of_sides = self.side_score.function
-                criterion.context = self.side_score.context
-                criterion.category_penalty = 0.0
-            elif rules.criterion == "entropy":
+            if rules.criterion == "entropy":
                 criterion.impurity = ENTROPY
-            elif target.n_classes <= 2:
-                criterion.impurity = SQUARED
-            else:
-                criterion.impurity = GINI
+            elif criterion.impurity != BY_FUNCTION:
+                criterion.impurity = SQUARED if target.n_classes <= 2 else GINI
             if criterion.impurity != SQUARED:
                 self.params.layout.kind = CLASSES if weight is None else WEIGHTED_CLASSES
             elif weight is None:
@@ -244,11 +245,11 @@ cdef class Dataset:
         self.of_row = of_row
 
     cdef bind_outputs(self, target, rules, weight, bint classification):
-        """As `bind_statistics`, of several outputs."""
+        """As `bind_statistics`, of several outputs, or of numbers whose squares are summed, too."""
         cdef Criterion* criterion = &self.params.criterion
         cdef RowStatistics* of_row = &self.of_row
         memset(of_row, 0, sizeof(RowStatistics))
-        of_row.n_outputs = target.n_outputs
+        of_row.n_outputs = m = target.n_outputs
         self.params.layout.kind = OUTPUTS
         if weight is not None:
             of_row.weight = <int64_t*>pointer(self.alive, weight, np.int64)
@@ -256,16 +257,22 @@ cdef class Dataset:
             of_row.label = <uint16_t*>pointer(self.alive, target.fields.ravel(), np.uint16)
             criterion.impurity = ENTROPY if rules.criterion == "entropy" else GINI
             return
-        order = target.order_of_outputs()
-        value = np.take(target.y, order, axis=1)
+        outputs = target.of_outputs if m > 1 else (target,)
+        exponents = np.array([own.y_exponent for own in outputs], dtype=np.int64)
+        finer, coarsest = exponents - exponents.min(), int(np.argmin(exponents))
+        value = target.y.reshape(-1, m)
         sums = value
         if weight is not None:
-            own = weight[:, None] * target.y if target.wy is None else target.wy
-            sums = np.take(own, order, axis=1)
-        finer = target.finer[order]
-        coarsest = int(np.argmin(target.finer))
-        criterion.n_classes = target.n_outputs
-        criterion.impurity = SQUARED_OUTPUTS
+            sums = weight[:, None] * value if target.wy is None else target.wy.reshape(-1, m)
+        if criterion.impurity == BY_FUNCTION:
+            value, sums, finer = self.bind_squares(target, outputs, weight, value, sums, finer)
+            order = np.arange(2 * m)
+        else:
+            criterion.impurity = SQUARED_OUTPUTS
+            order = target.order_of_outputs()
+        value, sums, finer = (np.take(each, order, axis=-1) for each in (value, sums, finer))
+        of_row.n_outputs = criterion.n_classes = len(order)
+        criterion.sums_numbers, criterion.value_field = True, 0
         scale = pointer(self.alive, np.ldexp(1.0, -finer), np.float64)
         shift = pointer(self.alive, np.minimum(2 * finer, 126), np.int64)
         criterion.scale = <const double*>scale
@@ -273,18 +280,40 @@ cdef class Dataset:
         criterion.place = <const int64_t*>pointer(self.alive, order, np.int64)
         of_row.value = <int64_t*>pointer(self.alive, value.ravel(), np.int64)
         of_row.target = <int64_t*>pointer(self.alive, sums.ravel(), np.int64)
-        if not self.rows_only and is_wide:
+        if not self.rows_only and is_wide and criterion.impurity == SQUARED_OUTPUTS:
             numbers = np.zeros((self.n_rows, -(-target.n_outputs // LANES) * LANES))
             np.multiply(sums, np.ldexp(1.0, -finer), out=numbers[:, :target.n_outputs])
             of_row.n_lanes = numbers.shape[1]
             of_row.largest = max(numbers.max(), -numbers.min())
             of_row.numbers = <double*>pointer(self.alive, numbers.ravel(), np.float64)
-        criterion.value_unit = target.value_units[coarsest]
-        criterion.wy_unit = target.wy_units[coarsest]
+        criterion.value_unit = outputs[coarsest].value_unit
+        criterion.wy_unit = outputs[coarsest].wy_unit
         criterion.one_scale = (target.wy_exponent == target.y_exponent
                                and target.weight_unit <= 1.0)
-        criterion.gain_unit = (criterion.wy_unit * (criterion.wy_unit / target.weight_unit)
-                               / target.n_outputs)
+        if criterion.impurity == BY_FUNCTION:
+            criterion.gain_unit = 1.0
+        else:
+            criterion.gain_unit = (criterion.wy_unit * (criterion.wy_unit / target.weight_unit)
+                                   / target.n_outputs)
+
+    cdef tuple bind_squares(self, target, outputs, weight, value, sums, finer):
+        """Values, sums and units with squares of the outputs behind them, in a fixed point of
+        theirs; the units that a function is told of. Squares are no part of a moment."""
+        bits = [int(np.abs(each).max(initial=0)).bit_length() for each in value.T]
+        squares = np.rint(np.ldexp(value.astype(np.float64) ** 2, np.negative(bits)))
+        squares = squares.astype(np.int64)
+        of_row = squares
+        if weight is not None and (target.wy is None or target.w_exponent == 0
+                                   and target.wy_exponent == target.y_exponent):
+            of_row = weight[:, None] * squares
+        elif weight is not None:
+            of_row = np.rint(np.ldexp(sums.astype(np.float64) * value, np.negative(bits)))
+        told = [(own.offset, own.wy_unit, np.ldexp(own.wy_unit * own.value_unit, bit))
+                for own, bit in zip(outputs, bits, strict=True)]
+        self.params.criterion.told = <const double*>pointer(self.alive, np.ravel(told), np.float64)
+        left_out = np.full(len(bits), 2000)  # a scale of zero
+        return (np.hstack([value, squares]), np.hstack([sums, of_row.astype(np.int64)]),
+                np.concatenate([finer, left_out]))
 
     def raise_error(self):
         """Raise what a user's criterion has raised during growth."""

@@ -13,7 +13,7 @@ from dtrees import DecisionTreeClassifier
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.search._criterion import log, xlogx_table
+from dtrees.core.search._criterion import log, side_score, xlogx_table
 from tests.laws.tables import grow_blocks
 
 
@@ -59,6 +59,44 @@ def test_chi_square_takes_the_boundary_of_the_greatest_statistic():
     tree = model.tree_.model
     assert tree.threshold[0] == np.argmax(found) + 0.5
     assert np.isclose(tree.gain[0], max(found))
+
+
+def entropy(counts):
+    shares = np.array(counts)[np.array(counts) > 0] / np.sum(counts)
+    return -(shares @ np.log2(shares))
+
+
+def ratio_of_gain(left, right):
+    """As Quinlan (1993) writes it: of the node's entropy less that of the sides."""
+    n, m = np.sum(left), np.sum(right)
+    sides = (n * entropy(left) + m * entropy(right)) / (n + m)
+    return (entropy(np.add(left, right)) - sides) / entropy([n, m])
+
+
+def test_gain_ratio_takes_the_boundary_of_the_greatest_ratio():
+    rng = np.random.default_rng(0)
+    x, y = rng.permutation(40), rng.integers(0, 3, 40)
+    y[x > 25] = 1
+    model = DecisionTreeClassifier(criterion="gain_ratio", max_depth=1).fit(x.reshape(-1, 1), y)
+    found = []
+    for code in range(39):
+        sides = [np.bincount(y[side], minlength=3) for side in (x <= code, x > code)]
+        found.append(ratio_of_gain(*sides))
+    tree = model.tree_.model
+    assert tree.threshold[0] == np.argmax(found) + 0.5
+    assert np.isclose(tree.gain[0], 40 * max(found))
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=5))
+def test_gain_ratio_is_between_zero_and_one(classes):
+    left, right = np.array(classes, dtype=float).T.copy()
+    n = left.sum() + right.sum()
+    if min(left.sum(), right.sum()) == 0:
+        return
+    found = side_score("gain_ratio", None)(left, right)
+    assert found == side_score("gain_ratio", None)(right, left)
+    assert -1e-13 * n <= found <= n
+    assert found == pytest.approx(n * ratio_of_gain(left, right), abs=1e-9 * n)
 
 
 def test_rows_in_several_places_are_refused():
