@@ -27,6 +27,7 @@ from dtrees import (
 from dtrees.callbacks import Callback
 from dtrees.constraints import InvalidParameterError
 from dtrees.criteria import CompiledCriterion, Criterion
+from dtrees.inspection import export_graphviz
 
 
 class ChiSquare(Criterion):
@@ -307,6 +308,15 @@ def test_a_weight_is_so_many_rows_and_order_does_not_show(rows):
 class Normal(Criterion):
     def score(self, left, right):
         return 1e4 + sum(-w * math.log(variance + 1) for w, _, variance in (left, right))
+
+
+def test_pictures_and_pickles_of_numbers():
+    X, y = numbers()
+    model = DecisionTreeRegressor(criterion=Normal(), max_depth=2).fit(X, y)
+    assert f"squared_error = {np.var(y):.3f}" in export_graphviz(model)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert type(again.criterion) is Normal
 
 
 def test_folds_of_numbers_and_monotonic_columns():

@@ -331,9 +331,11 @@ class TreeFormatter:
 
 
 def impurity_name(tree: TreeNodes) -> str:
-    """Name of the impurity of nodes: Gini's where a criterion has none of its own."""
+    """Name of the impurity of nodes: Gini's or squared errors, where a criterion has none."""
     row = CRITERIA.get(tree.criterion)
-    return "gini" if row is not None and row.is_function else tree.criterion
+    if row is None or not row.is_function:
+        return tree.criterion
+    return "squared_error" if row.of_numbers else "gini"
 
 
 def formatter_of(
