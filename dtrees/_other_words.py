@@ -45,9 +45,9 @@ WORDS = {
 OF_CLASSES = {"entropy", "gini", "log_loss"}
 OF_NUMBERS = {"absolute_error", "gamma", "huber", "poisson", "quantile", "squared_error", "tweedie"}
 NOT_HERE = {
-    "exponential loss": {"exponential"},
-    "ranking": {"lambdarank", "rank_xendcg", "rank:map", "rank:ndcg", "rank:pairwise"},
-    "survival analysis": {"survival:aft", "survival:cox"},
+    "AdaBoost makes it smaller, and so does a dtrees.losses.Loss of your own": {"exponential"},
+    "There is no ranking": {"lambdarank", "rank_xendcg", "rank:map", "rank:ndcg", "rank:pairwise"},
+    "There is no survival analysis": {"survival:aft", "survival:cox"},
 }
 
 
@@ -73,9 +73,9 @@ def elsewhere(word: object, options: Iterable[str]) -> str:
         return " Ensembles of any estimator are scikit-learn's, in sklearn.ensemble."
     known, said = set(options), str(word).lower()
     meant = {said, *WORDS.get(said, ())}
-    for lacking, words in NOT_HERE.items():
+    for instead, words in NOT_HERE.items():
         if said in words:
-            return f" There is no {lacking}. See docs/user_guide/not_here.md."
+            return f" {instead}. See docs/user_guide/not_here.md."
     if "squared_error" in known and meant & OF_CLASSES:
         return " It is for classifiers."
     return " It is for regressors." if known & OF_CLASSES and meant & OF_NUMBERS else ""

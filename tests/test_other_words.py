@@ -51,6 +51,7 @@ def test_words_that_mean_nothing_here_are_asked_for_nothing():
         ("DecisionTreeClassifier", "criterion", "squared_error", "It is for regressors."),
         ("GradientBoostingRegressor", "loss", "rank:pairwise", "There is no ranking. See docs/"),
         ("GradientBoostingClassifier", "loss", "lambdarank", "There is no ranking. See docs/"),
+        ("GradientBoostingClassifier", "loss", "exponential", "AdaBoost makes it smaller, and so"),
         ("GradientBoostingRegressor", "loss", "survival:cox", "There is no survival analysis."),
     ],
 )
