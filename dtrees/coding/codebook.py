@@ -41,6 +41,7 @@ from dtrees.coding.column_types import (
     refuse_sparse_categories,
     warn_of_equal_names,
     warn_of_unseen,
+    with_finite_ends,
 )
 from dtrees.coding.dense_columns import OrderedValues, code_dense, encode_dense, join_values
 from dtrees.coding.labels import Labels, object_array
@@ -80,6 +81,8 @@ class CodeBook:
         By column, in the order of the codes; only columns that have some.
     handle_unknown : {"missing", "majority", "error"}
         What `CodeBook.encode` does with a category that was not there at fit.
+    takes_infinities : bool
+        Whether infinite numbers are taken, for the largest finite ones; otherwise they are refused.
     """
 
     n_columns: int
@@ -93,6 +96,7 @@ class CodeBook:
     units: np.ndarray
     categories: dict[int, np.ndarray] = field(default_factory=dict)
     handle_unknown: str = "missing"
+    takes_infinities: bool = False
     _numbers: dict[int, dict[Any, int]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -103,6 +107,7 @@ class CodeBook:
         categorical_features: Any = "from_dtype",
         max_bins: int | None = None,
         handle_unknown: str = "missing",
+        takes_infinities: bool = False,
         seed: int = 0,
         sample_rows: int = SAMPLE_ROWS,
         weights: np.ndarray | None = None,
@@ -121,6 +126,7 @@ class CodeBook:
             Most codes of an ordered column; columns with more distinct values are cut at
             quantiles. None: one code per distinct value, always.
         handle_unknown : {"missing", "majority", "error"}, default="missing"
+        takes_infinities : bool, default=False
         seed : int, default=0
             Key of the sample that quantiles are read from.
         sample_rows : int, default=200_000
@@ -138,7 +144,7 @@ class CodeBook:
         Raises
         ------
         ValueError, TypeError
-            A table that cannot be read, infinities.
+            A table that cannot be read, infinities that are not taken.
 
         Notes
         -----
@@ -146,6 +152,7 @@ class CodeBook:
         """
         rules = CutRules(max_bins=max_bins, sample_rows=sample_rows, seed=seed)
         table = read_table(X)
+        table = with_finite_ends(table, run) if takes_infinities else table
         mask = categorical_mask(categorical_features, table.n_columns, table.names)
         categories: dict[int, np.ndarray] = {}
         if table.sparse is not None:
@@ -157,7 +164,8 @@ class CodeBook:
         else:
             columns = columns_by_type(table, mask)
             coded, parts, categories = code_dense(table, columns, rules, run, weights)
-        return cls._of(parts, categories, table.names, table.units, handle_unknown), coded
+        how = handle_unknown, takes_infinities
+        return cls._of(parts, categories, table.names, table.units, *how), coded
 
     @classmethod
     def from_summary(
@@ -166,6 +174,7 @@ class CodeBook:
         *,
         feature_names: np.ndarray | None = None,
         handle_unknown: str = "missing",
+        takes_infinities: bool = False,
     ) -> CodeBook:
         """The book of a table of which only a (merged) summary is known.
 
@@ -179,7 +188,8 @@ class CodeBook:
         if (summary.clashes | summary.infinite).any():
             _refuse_summary(summary, feature_names)
         parts, categories = summary.ordered_values(), summary.labels()
-        return cls._of(parts, categories, feature_names, summary.units, handle_unknown)
+        how = handle_unknown, takes_infinities
+        return cls._of(parts, categories, feature_names, summary.units, *how)
 
     @classmethod
     def _of(
@@ -189,6 +199,7 @@ class CodeBook:
         names: np.ndarray | None,
         units: np.ndarray,
         handle_unknown: str,
+        takes_infinities: bool,
     ) -> CodeBook:
         warn_of_equal_names(names)
         n_ordered = np.zeros(len(units), dtype=np.int64)
@@ -217,6 +228,7 @@ class CodeBook:
             units=units,
             categories=categories,
             handle_unknown=handle_unknown,
+            takes_infinities=takes_infinities,
         )
 
     def encode_part(self, table: Table) -> CodedMatrix:
@@ -276,7 +288,7 @@ class CodeBook:
         ValueError
             Other number, names or order of columns (in scikit-learn's words), strings where numbers
             were fitted, dates or time spans where something else was fitted or the reverse,
-            infinities. A column that is all missing is of any kind.
+            infinities that are not taken. A column that is all missing is of any kind.
         UnseenCategoryError
             With ``handle_unknown="error"``: none of a column's values was fitted, whether a tree
             asks or not.
@@ -294,7 +306,10 @@ class CodeBook:
         self.check_columns(table.names, table.n_columns, estimator)
         check_units(self, table)
         table = as_fitted(self, table)
-        refuse_infinities(table, run)
+        if self.takes_infinities:
+            table = with_finite_ends(table, run)
+        else:
+            refuse_infinities(table, run)
         warn_of_unseen(self, table)
         return table
 

@@ -17,6 +17,8 @@ words of scikit-learn for the same faults. There are three warnings of columns o
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +27,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+import scipy.sparse
 
 from dtrees._warnings import warn
 from dtrees.coding._cells import any_infinite
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
 
 UNIT_WORDS = ("numbers or labels", "dates", "time spans", "booleans")  # in the order of `UNITS`
+INFINITIES = {math.inf, -math.inf}
 TASK_CELLS = 4 * 2**20  # cells of a task that looks for infinities
 DRIFT_ROWS = 10  # with a value, of a column, below which a new category is nothing to warn of
 ID_SHARE = 0.9  # categories for each row, from which on a column is called an id
@@ -296,6 +300,38 @@ def refuse_infinities(table: Table, run: Runner = serial) -> None:
             infinite = np.zeros(table.n_columns, dtype=bool)
             infinite[np.searchsorted(table.sparse.indptr, cells, "right") - 1] = True
             refuse_columns(table, infinite)
+
+
+def with_finite_ends(table: Table, run: Runner = serial) -> Table:
+    """A table whose infinite numbers are the largest finite ones of their type: ends of the order.
+
+    What holds some is copied. O(cells), as `refuse_infinities`, and O(labels).
+    """
+    numbers = tuple(
+        replace(block, values=_finite(block.values))
+        if block.values.dtype.kind == "f" and _holds_infinity(block.values, run)
+        else block
+        for block in table.numbers
+    )
+    labels = tuple(
+        column
+        if column.is_category or INFINITIES.isdisjoint(column.labels)
+        else replace(column, labels=[_finite(v) if v in INFINITIES else v for v in column.labels])
+        for column in table.labels
+    )
+    sparse = table.sparse
+    if sparse is not None and sparse.dtype.kind == "f" and np.isinf(sparse.data).any():
+        own = _finite(sparse.data), sparse.indices, sparse.indptr
+        sparse = scipy.sparse.csc_array(own, shape=sparse.shape)
+    return replace(table, numbers=numbers, labels=labels, sparse=sparse)
+
+
+def _finite(values: Any) -> Any:
+    """Numbers of a type with its largest finite ones for infinities; Python's of a number."""
+    if isinstance(values, float):
+        return math.copysign(sys.float_info.max, values)
+    most = np.finfo(values.dtype).max
+    return np.clip(values, -most, most)
 
 
 def refuse_columns(table: Table, infinite: np.ndarray) -> NoReturn:

@@ -301,6 +301,7 @@ class FitPlan:
             "categorical_features": self.estimator.categorical_features,
             "max_bins": self.estimator.max_bins,
             "handle_unknown": self.estimator.handle_unknown,
+            "takes_infinities": self.estimator._adds_steps,
             "seed": seed,
             "weights": None,
         }

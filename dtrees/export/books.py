@@ -22,6 +22,7 @@ def encode_book(book: CodeBook, encoder: Encoder) -> tuple[dict[str, Any], dict[
     document = {
         "n_columns": int(book.n_columns),
         "handle_unknown": book.handle_unknown,
+        "takes_infinities": book.takes_infinities,
         "exact": exact,
         "feature_names": None if names is None else encoder.encode(names, "feature_names_in_"),
         "categories": [
@@ -69,6 +70,8 @@ def decode_book(
     expect(int(units.max()) < len(UNITS), "the units")
     handle_unknown = document["handle_unknown"]
     expect(handle_unknown in HANDLE_UNKNOWN, "handle_unknown")
+    takes_infinities = document.get("takes_infinities", False)  # not in older files
+    expect(type(takes_infinities) is bool, "takes_infinities")
     names = document["feature_names"]
     if names is not None:
         names = decode(names, values)
@@ -98,6 +101,7 @@ def decode_book(
         units=units,
         categories=categories,
         handle_unknown=handle_unknown,
+        takes_infinities=takes_infinities,
     )
 
 

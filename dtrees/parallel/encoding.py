@@ -38,7 +38,7 @@ from dask.utils import format_bytes
 
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import WIDTHS, CodedMatrix, storage_for
-from dtrees.coding.column_types import categorical_mask
+from dtrees.coding.column_types import categorical_mask, with_finite_ends
 from dtrees.coding.sampling import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import Table, read_table
@@ -74,6 +74,7 @@ class Coding:
     mask: np.ndarray | None  # which columns are categorical, as far as that is said
     rules: CutRules
     handle_unknown: str
+    takes_infinities: bool
 
     def read(self, block: Any, n_rows: int) -> Table:
         """A partition as a table, which is what it was expected to be."""
@@ -91,6 +92,7 @@ class Coding:
                 f"A partition of X has the columns {table.names.tolist()[:5]}, but X has "
                 f"{names.tolist()[:5]}. Give all partitions the same columns."
             )
+        table = with_finite_ends(table) if self.takes_infinities else table
         return replace(table, names=names)
 
     def summarize(
@@ -116,8 +118,12 @@ class Coding:
         summary = TableSummary.beside(there) if is_split else TableSummary.merge_all(there)
         book = None
         if summary.has_enough:
-            names, unknown = self.names, self.handle_unknown
-            book = CodeBook.from_summary(summary, feature_names=names, handle_unknown=unknown)
+            book = CodeBook.from_summary(
+                summary,
+                feature_names=self.names,
+                handle_unknown=self.handle_unknown,
+                takes_infinities=self.takes_infinities,
+            )
         n_stored = None if summary.sparse is None else int(summary.sparse.n_stored.sum())
         return Summarized(book, n_stored)
 
@@ -141,6 +147,7 @@ def encode_partitions(
     categorical_features: Any = "from_dtype",
     max_bins: int | None = None,
     handle_unknown: str = "missing",
+    takes_infinities: bool = False,
     seed: int = 0,
     sample_rows: int = SAMPLE_ROWS,
     weights: Any = None,
@@ -163,7 +170,8 @@ def encode_partitions(
     """
     rules = CutRules(max_bins=max_bins, sample_rows=sample_rows, seed=seed)
     mask = categorical_mask(categorical_features, table.n_columns, table.names)
-    coding = Coding(table.n_columns, table.names, mask, rules, handle_unknown)
+    how = handle_unknown, takes_infinities
+    coding = Coding(table.n_columns, table.names, mask, rules, *how)
     code = partial(
         code_partitions, table, coding, regime, weights=weights, stays=stays, least=least
     )

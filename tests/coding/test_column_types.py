@@ -11,7 +11,12 @@ import pytest
 import scipy.sparse as sp
 
 from dtrees.coding import CodeBook
-from dtrees.coding.column_types import columns_by_type, nearly_ids, warn_of_categories
+from dtrees.coding.column_types import (
+    columns_by_type,
+    nearly_ids,
+    warn_of_categories,
+    with_finite_ends,
+)
 from dtrees.coding.tables import read_table
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.parallel import admitted, encode_partitions
@@ -334,3 +339,31 @@ def test_categories_that_look_like_dates():
         warn_of_categories(book, 19)
     book, _ = CodeBook.fit_encode(table[["words", "few"]].assign(day=days))
     warn_of_categories(book, 19)
+
+
+def test_infinite_numbers_as_the_largest_finite_ones():
+    most = np.finfo(np.float64).max
+    frame = pd.DataFrame({"a": [1.0, np.inf, np.nan], "b": [-np.inf, 2, 3], "c": [4, 5, 6]}).assign(
+        d=np.array(["w", -np.inf, None], dtype=object), e=pd.Categorical([1.0, np.inf, 2.0])
+    )
+    before = frame.copy()
+    table = read_table(frame)
+    found = with_finite_ends(table)
+    values = {
+        int(column): block.values[:, place].tolist()
+        for block in found.numbers
+        for place, column in enumerate(block.columns)
+    }
+    assert values[0][:2] == [1.0, most]
+    assert np.isnan(values[0][2])
+    assert (values[1], values[2]) == ([-most, 2.0, 3.0], [4, 5, 6])
+    assert [set(column.labels) for column in found.labels] == [{"w", -most}, {1.0, np.inf, 2.0}]
+    pd.testing.assert_frame_equal(frame, before)
+    half = with_finite_ends(read_table(np.array([[np.inf], [1]], dtype=np.float32)))
+    assert half.numbers[0].values.tolist() == [[np.finfo(np.float32).max], [1.0]]
+    sparse = sp.csr_array([[0, -np.inf], [2, 0]])
+    found = with_finite_ends(read_table(sparse))
+    assert found.sparse.toarray().tolist() == [[0, -most], [2, 0]]
+    assert np.isinf(sparse.data).any()
+    finite = read_table(np.zeros((2, 2)))
+    assert with_finite_ends(finite).numbers[0] is finite.numbers[0]

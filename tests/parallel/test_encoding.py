@@ -18,7 +18,7 @@ from dtrees.parallel.executors import LocalExecutor
 from dtrees.parallel.partitions import admitted
 
 RULES = CutRules(max_bins=20, sample_rows=64, seed=3)
-CODING = Coding(7, None, None, RULES, "missing")
+CODING = Coding(7, None, None, RULES, "missing", takes_infinities=False)
 
 
 class Small(LocalExecutor):
