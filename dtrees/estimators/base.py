@@ -39,6 +39,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from inspect import isfunction
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -170,7 +171,8 @@ class BaseModel(BaseEstimator):
         """Let constructors, fits and predictions know the parameters of other libraries."""
         super().__init_subclass__(**given)
         for name in ANSWERING & vars(cls).keys():
-            setattr(cls, name, names_others(vars(cls)[name]))
+            if isfunction(vars(cls)[name]):  # otherwise it is of some models only
+                setattr(cls, name, names_others(vars(cls)[name]))
 
     def _set_all(self, given: Mapping[str, Any]) -> None:
         """Set an attribute for each parameter of a constructor, of which `given` are `locals()`."""
@@ -376,7 +378,7 @@ class BaseModel(BaseEstimator):
         n_columns = learned["n_features_in_"]
         made.__dict__.update(
             n_features_in_=n_columns,
-            n_outputs_=learned.get("n_outputs_", 1),
+            n_outputs_=tree.n_outputs,
             max_features_=learned.get("max_features_", n_columns),
             tree_=TreeView(tree, learned["codebook_"], learned["_saw_missing"]),
         )

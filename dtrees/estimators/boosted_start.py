@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 NO_EVALS = EvalSets()
 NOTHING_HERE = Held(None, np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), None)
+ONE_EACH, JOINT = "one_output_per_tree", "multi_output_tree"
+NOT_OF_JOINT = "l1_regularization", "max_delta_step", "path_smooth"
 ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn
 
 
@@ -214,10 +216,11 @@ def start_of(
         int(model.max_iter),
         subsample=float(model.subsample),
         seed=given.seed,
+        order=order_of_joint(model, given, target, loss),
     )
     learned = {
         **model._learned_of(given.book, target),
-        "n_trees_per_iteration_": len(initial),
+        "n_trees_per_iteration_": growing.n_trees,
         "codebook_": given.book,
         "_initial": initial,
         "_fit_loss": loss,
@@ -230,6 +233,35 @@ def start_of(
         watch = _watch(model, learned, given, target, sides, evals, run)
     learned["do_early_stopping_"] = watch is not None and watch.decides
     return Start(learned, rows, growing, watch, given.offset, begun)
+
+
+def order_of_joint(
+    model: BaseBoosting, given: CodedTable, target: Target, loss: AnyLoss
+) -> np.ndarray | None:
+    """The order of outputs that have trees together; None: each has trees of its own.
+
+    ValueError: something asks for what such trees do not do.
+    """
+    if not isinstance(target, Outputs) or model.multi_strategy == ONE_EACH:
+        return None
+    book, coded = given.book, given.coded
+    is_here = isinstance(coded, CodedMatrix)
+    are_alike = all(getattr(own, "largest_hessian", 0) == 1.0 for own, _ in losses_by_output(loss, 1))
+    asked = {
+        f"the loss {loss.name!r}, whose second derivatives differ": not are_alike,
+        **{name: bool(getattr(model, name)) for name in NOT_OF_JOINT},
+        "monotonic_cst": model.monotonic_cst is not None,
+        "a column with categories": bool(book.categories),
+        "a sparse table": is_here and len(coded.sparse_rows) > 0,
+        "the partitioned regime": not is_here and coded.regime == "partitioned",
+    }
+    refused = [what for what, is_asked in asked.items() if is_asked]
+    if refused:
+        raise ValueError(
+            f"multi_strategy={model.multi_strategy!r} does not support {refused[0]}. Set "
+            f"multi_strategy={ONE_EACH!r}."
+        )
+    return target.order_of_outputs()
 
 
 def _begin(model: BaseBoosting, given: CodedTable, target: Target, sides: Sides) -> Beginning:

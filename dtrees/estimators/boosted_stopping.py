@@ -567,6 +567,10 @@ def _has_classes(stage: Stage) -> bool:
     return is_classifier(stage.estimator)
 
 
+def _has_odds(stage: Stage) -> bool:
+    return _has_classes(stage) and not isinstance(stage.predictor.classes, list)
+
+
 class Stage(BaseEstimator):
     """A model in the middle of its fit, for scorers that look at predictions only."""
 
@@ -592,7 +596,7 @@ class Stage(BaseEstimator):
         """Shares of the classes."""
         return self.predictor.of_raw("predict_proba", self.raw)
 
-    @available_if(_has_classes)
+    @available_if(_has_odds)
     def decision_function(self, X: Any) -> np.ndarray:
         """Raw predictions."""
         return self.predictor.scores_of(self.raw)
@@ -620,7 +624,7 @@ class Iterations:
         self._walked = None if coded is None else CodedRows(coded)
         self._grown: list[list[Tree]] = []  # elsewhere: the rows here have not walked down them
         self.n_heard, self.saved = len(trees), saved
-        first, n_values = self.growing.first, len(self.growing.initial)
+        first, n_values = self.growing.first, self.growing.n_trees
         n_earlier = min(len(earlier) // n_values, self.growing.n_iterations)
         self.earlier = list(earlier[: n_earlier * n_values])
         self.fit = BoostingFit(
@@ -756,7 +760,7 @@ def going_on(model: BaseBoosting, start: Start, table: Any, run: Runner) -> Star
     No iteration is grown where one of those that are there was the last.
     """
     n_there, growing, watch = model.n_iter_, start.growing, start.watch
-    n_values, is_over = len(growing.initial), False
+    n_values, is_over = growing.n_trees, False
     if watch is not None:
         book, trees = start.learned["codebook_"], model.forest_.trees
         stages: Iterator[np.ndarray | None] = repeat(None)

@@ -31,6 +31,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees import losses
@@ -69,7 +70,15 @@ from dtrees.estimators.base import (
     BaseModel,
 )
 from dtrees.estimators.boosted_elsewhere import begin_elsewhere
-from dtrees.estimators.boosted_start import NO_EVALS, CodedTable, Start, sides_of, start_of
+from dtrees.estimators.boosted_start import (
+    JOINT,
+    NO_EVALS,
+    ONE_EACH,
+    CodedTable,
+    Start,
+    sides_of,
+    start_of,
+)
 from dtrees.estimators.boosted_stopping import (
     Curves,
     Iterations,
@@ -83,6 +92,7 @@ from dtrees.estimators.docstrings import documented
 from dtrees.estimators.eval_sets import EvalSets
 from dtrees.estimators.fit_plan import FitPlan, RowsElsewhere
 from dtrees.estimators.fitted_sets import model_of_trees
+from dtrees.estimators.other_names import names_others
 from dtrees.estimators.prediction import BoostedPredictor, offsets_of, side_by_side
 from dtrees.estimators.resume import (
     Unfinished,
@@ -141,6 +151,7 @@ class BaseBoosting(BaseModel):
         "l1_regularization": (RealIn(0, math.inf, "[)"),),
         "max_delta_step": (RealIn(0, math.inf, "[)"),),
         "path_smooth": (RealIn(0, math.inf, "[)"),),
+        "multi_strategy": (OneOf((ONE_EACH, JOINT)),),
         "subsample": (RealIn(0, 1, "(]"),),
         "colsample_bytree": (RealIn(0, 1, "(]"),),
         "max_features": TREE_CONSTRAINTS["max_features"],
@@ -186,6 +197,7 @@ class BaseBoosting(BaseModel):
     l1_regularization: float
     max_delta_step: float
     path_smooth: float
+    multi_strategy: str
     subsample: float
     colsample_bytree: float
     max_features: float | str | None
@@ -622,15 +634,15 @@ class BaseBoosting(BaseModel):
     def _staged(self, method: str, X: Any, init_score: Any) -> Iterator[Any]:
         """The answers of 1, 2, ... iterations; the table is checked at once."""
         check_is_fitted(self)
-        predictor, n_values = self._predictor(), self.n_trees_per_iteration_
+        predictor, n_trees = self._predictor(), self.n_trees_per_iteration_
         if is_lazy(X):
-            ends = range(n_values, len(self.forest_) + 1, n_values)
+            ends = range(n_trees, len(self.forest_) + 1, n_trees)
             return (map_rows(predictor.first(end), method, X, init_score) for end in ends)
         run, offset = threaded(self.n_jobs), None
         table = predictor.check(X, run)
         if init_score is not None:
             (found,) = map(row_values, computed(init_score))
-            offset = offsets_of(found, table.n_rows, n_values)
+            offset = offsets_of(found, table.n_rows, len(self._initial))
         return (predictor.of_raw(method, raw) for raw in predictor.staged(table, run, offset))
 
     def staged_predict(self, X: Any, init_score: Any = None) -> Iterator[np.ndarray]:
@@ -811,6 +823,11 @@ class BaseBoosting(BaseModel):
         return made
 
 
+def _has_one_target(model: BaseBoosting) -> bool:
+    """Whether raw predictions are those of one target, as scikit-learn wants them."""
+    return getattr(model, "n_outputs_", 1) == 1
+
+
 @documented("boosting", "classes")
 class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     """Gradient boosting for classes.
@@ -878,6 +895,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         l1_regularization: float = 0.0,
         max_delta_step: float = 0.0,
         path_smooth: float = 0.0,
+        multi_strategy: str = ONE_EACH,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         max_features: float | str | None = 1.0,
@@ -938,7 +956,9 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         """
         return self._from("predict_log_proba", X, init_score)
 
-    def decision_function(self, X: Any, init_score: Any = None) -> Any:
+    @available_if(_has_one_target)
+    @names_others
+    def decision_function(self, X: Any, init_score: Any = None) -> np.ndarray:
         """Compute the raw predictions of every row.
 
         Parameters
@@ -952,11 +972,12 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         -------
         raw : float64 array of shape (n_rows,) or (n_rows, n_classes_)
             Log odds of the second of two classes; of more, a number for each, of which
-            `predict_proba` takes the exponentials. Of several targets, a list of arrays.
+            `predict_proba` takes the exponentials. Models of several targets have no such method.
         """
         return self._from("decision_function", X, init_score)
 
-    def staged_decision_function(self, X: Any, init_score: Any = None) -> Iterator[Any]:
+    @available_if(_has_one_target)
+    def staged_decision_function(self, X: Any, init_score: Any = None) -> Iterator[np.ndarray]:
         """Compute the raw predictions after each iteration.
 
         Parameters
@@ -1069,6 +1090,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         l1_regularization: float = 0.0,
         max_delta_step: float = 0.0,
         path_smooth: float = 0.0,
+        multi_strategy: str = ONE_EACH,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         max_features: float | str | None = 1.0,

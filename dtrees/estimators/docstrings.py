@@ -162,6 +162,12 @@ path_smooth : float
     Weight that the step of the node above has in the step of each node, as of so many rows of
     weight 1; leaves of few rows are drawn to it. Rows count by their second derivatives, weights
     included. 0: nothing is smoothed.
+multi_strategy : {"one_output_per_tree", "multi_output_tree"}
+    What the trees of several targets are, as of XGBoost. "one_output_per_tree": each target has
+    trees of its own. "multi_output_tree": a tree has a step for each target in each leaf; splits
+    gain what they gain for all. For losses whose second derivatives are the same for all targets
+    ("squared_error", "absolute_error", "quantile", "huber"), columns of numbers in memory or whole
+    on a worker, and without `monotonic_cst` and what else moves steps.
 subsample : float
     How likely a row is among those that an iteration is grown from, drawn by (seed, iteration,
     row). All rows take the steps of their leaves.

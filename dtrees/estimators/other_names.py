@@ -124,7 +124,6 @@ REASONS = _by_name(
             "evals_result": "After fit, evals_result_ has the curves.",
             "first_metric_only": "One metric ends the fit: that of scoring.",
             "maximize": "A scorer knows whether more is better.",
-            "multi_strategy": "Each class has a tree of its own in each iteration.",
         },
         "staged_score": {
             "algorithm": "It is SAMME.",

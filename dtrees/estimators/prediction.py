@@ -337,19 +337,12 @@ class BoostedPredictor(ForestPredictor):
         ]
         return shares[0] if len(shares) == 1 else np.hstack(shares)
 
-    def scores_of(self, raw: np.ndarray) -> Any:
-        """Raw predictions as users get them, float64 (n_rows,) or (n_rows, n_classes).
+    def scores_of(self, raw: np.ndarray) -> np.ndarray:
+        """Raw predictions as users get them, float64 (n_rows,) or (n_rows, n_classes)."""
+        return raw[:, 0] if raw.shape[1] == 1 else np.ascontiguousarray(raw)
 
-        Of several targets, a list; of numbers, a column for each.
-        """
-        own = [raw[:, at] for _, at in losses_by_output(self.loss, raw.shape[1])]
-        found = [one[:, 0] if one.shape[1] == 1 else np.ascontiguousarray(one) for one in own]
-        if isinstance(self.classes, list):
-            return found
-        return found[0] if len(found) == 1 else np.stack(found, axis=1)
-
-    def decision_function(self, X: Any, run: Runner = serial) -> Any:
-        """Raw predictions, float64 (n_rows,) or (n_rows, n_classes); of several targets, a list."""
+    def decision_function(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Raw predictions, float64 (n_rows,) or (n_rows, n_classes)."""
         return self.scores_of(self.raw(self.check(X, run), run))
 
     @property

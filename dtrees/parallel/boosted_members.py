@@ -279,7 +279,7 @@ class MemberState:
             numbers = np.concatenate(of_blocks).astype(np.uint64)
         how = {
             "takes_codes": takes_codes and coded.u8.nbytes >= TAKEN_BYTES,
-            "is_part": members is not None,
+            "is_part": members is not None or growing[0].order is not None,
             "empty": empty,
         }
         lay_out = cache(partial(ColumnBlocks, coded, **how))  # once for all models
@@ -332,10 +332,10 @@ class MemberState:
         let_go(raw)
         scored = None if scores is None else scores.here(rows, held, members, others)
         trees = () if packed is None else unpack(packed)
-        n_values = len(growing.initial)
+        n_trees = growing.n_trees
         walked = CodedRows(coded)
-        for first in range(0, len(trees), n_values):
-            own = list(trees[first : first + n_values])
+        for first in range(0, len(trees), n_trees):
+            own = list(trees[first : first + n_trees])
             for start in range(0, coded.n_rows, WALK_ROWS):
                 some = np.arange(start, min(start + WALK_ROWS, coded.n_rows))
                 for k, steps in enumerate(walked.means(own, some)):
@@ -343,13 +343,13 @@ class MemberState:
             let_go(raw)
             if scored is not None:
                 scored(own, raw)
-        growing = replace(growing, first=growing.first + len(trees) // n_values)
+        growing = replace(growing, first=growing.first + len(trees) // n_trees)
         return cls(rows, growing, thresholds, scored, members, lay_out)
 
     def columns(self, n_threads: int) -> ColumnBlocks:
         """The codes, laid out for so many threads."""
         least = 0 if self.members else self.growing.rules.min_samples_leaf
-        return self.lay_out(least, max(1, n_threads // len(self.growing.initial)))
+        return self.lay_out(least, max(1, n_threads // self.growing.n_trees))
 
     def grow(
         self, n_iterations: int, n_threads: int, cancelled: Callable[[], bool]
@@ -517,7 +517,7 @@ class BlocksOfMembers(PlacedBlocks):
         """
         left, some = {}, 1
         for number, model in enumerate(self._models):
-            n_there = len(self._trees[number]) // len(model.growing.initial)
+            n_there = len(self._trees[number]) // model.growing.n_trees
             left[number] = model.growing.n_iterations - n_there
         while left:
             wanted = [(number, min(some, n)) for number, n in left.items()]

@@ -88,11 +88,13 @@ def test_classes_are_those_of_a_model_each(rules, weight):
     for output in range(3):
         alone = clone(model).fit(X, CLASSES[:, output], WEIGHTS[weight])
         assert_trees_are(model, alone, output, [1, 4, 1])
-        for name in ("predict_proba", "predict_log_proba", "decision_function"):
+        for name in ("predict_proba", "predict_log_proba"):
             mine, other = getattr(model, name)(X)[output], getattr(alone, name)(X)
             np.testing.assert_array_equal(mine, other, strict=True)
         np.testing.assert_array_equal(model.predict(X)[:, output], alone.predict(X))
         np.testing.assert_array_equal(model.classes_[output], alone.classes_)
+    assert hasattr(alone, "decision_function")
+    assert not hasattr(model, "decision_function")  # an array of scikit-learn's is of two classes
 
 
 def test_monotonic_columns_are_so_for_each_target():
@@ -272,3 +274,152 @@ def test_labels_of_several_types():
     )
     sparse = classifier().fit(X, sp.csr_array(CLASSES[:, [0, 0]]))
     assert sparse.score(X, CLASSES[:, [0, 0]]) > 0.9
+
+
+# -------------------------------------------------------------------------------------------------
+# a tree of all targets
+
+GRID = np.round(64 * NUMBERS / NUMBERS.std(axis=0)) / 64  # whose sums are exact
+HOLES = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
+
+
+def joint(**given):
+    return regressor(multi_strategy="multi_output_tree", **given)
+
+
+def slow_tree(X, residuals, n_leaves, l2, least):
+    """The steps of rows by a tree grown leaf by leaf, of the sums over targets; no missing ones."""
+
+    def score(rows):
+        return (residuals[rows].sum(axis=0) ** 2).sum() / (len(rows) + l2)
+
+    def best_split(rows):
+        found = (0.0, None, None)
+        for column in range(X.shape[1]):
+            for cut in np.unique(X[rows, column])[:-1]:
+                left, right = rows[X[rows, column] <= cut], rows[X[rows, column] > cut]
+                if min(len(left), len(right)) >= least:
+                    gain = score(left) + score(right) - score(rows)
+                    found = max(found, (gain, left, right), key=lambda each: each[0])
+        return found
+
+    leaves = [np.arange(len(X))]
+    splits = [best_split(leaves[0])]
+    while len(leaves) < n_leaves and max(gain for gain, *_ in splits) > 0:
+        at = int(np.argmax([gain for gain, *_ in splits]))
+        leaves[at : at + 1] = splits[at][1:]
+        splits[at : at + 1] = [best_split(rows) for rows in leaves[at : at + 2]]
+    steps = np.empty_like(residuals)
+    for rows in leaves:
+        steps[rows] = residuals[rows].sum(axis=0) / (len(rows) + l2)
+    return steps
+
+
+@pytest.mark.parametrize("l2", [0.0, 3.0])
+def test_a_joint_tree_is_the_slow_one(l2):
+    table, y = np.round(X, 1), GRID[:, :2] * [1, 20]
+    how = {"max_leaf_nodes": 6, "l2_regularization": l2, "max_bins": None, "learning_rate": 0.5}
+    model = joint(**how, max_iter=3).fit(table, y)
+    raw = np.broadcast_to(y.mean(axis=0), y.shape)
+    for stage in model.staged_predict(table):
+        raw = raw + 0.5 * slow_tree(table, y - raw, 6, l2, 5)
+        np.testing.assert_allclose(stage, raw, rtol=1e-6, atol=1e-6)
+    assert (model.n_trees_per_iteration_, model.n_outputs_) == (1, 2)
+    (tree,) = model.estimators_[0]
+    assert tree.n_outputs_ == 2
+    assert tree.tree_.n_leaves == 6
+    np.testing.assert_allclose(tree.predict(table), model[:1].predict(table) - y.mean(axis=0))
+
+
+OF_JOINT = ("squared_error", "absolute_error", "quantile", "huber")
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.permutations(range(3)),
+    st.sampled_from(OF_JOINT),
+    st.sampled_from([{}, DRAWS, {"max_bins": 20, "max_depth": 3, "max_leaf_nodes": None}]),
+    st.sampled_from([*WEIGHTS]),
+)
+def test_targets_of_a_joint_tree_may_be_permuted(order, loss, rules, weight):
+    y = NUMBERS / NUMBERS.std(axis=0)
+    one = joint(loss=loss, **rules).fit(HOLES, y, WEIGHTS[weight])
+    other = joint(loss=loss, **rules).fit(HOLES, y[:, order], WEIGHTS[weight])
+    np.testing.assert_array_equal(one.predict(HOLES)[:, order], other.predict(HOLES))
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("loss", OF_JOINT)
+def test_a_target_twice_is_the_target(loss, weight):
+    y = NUMBERS[:, 0]
+    once = regressor(loss=loss, **DRAWS).fit(HOLES, y, WEIGHTS[weight])
+    twice = joint(loss=loss, **DRAWS).fit(HOLES, np.c_[y, y], WEIGHTS[weight])
+    for own in twice.predict(HOLES).T:
+        np.testing.assert_array_equal(own, once.predict(HOLES))
+    of_one = joint(loss=loss, **DRAWS).fit(HOLES, y, WEIGHTS[weight])
+    np.testing.assert_array_equal(of_one.predict(HOLES), once.predict(HOLES))
+
+
+def test_weights_of_joint_trees_are_repeats():
+    how = {"min_samples_leaf": 1, "max_bins": None}
+    rows = np.repeat(np.arange(N_ROWS), COUNTS.astype(int))
+    weighed = joint(**how).fit(HOLES, GRID, COUNTS)
+    repeated = joint(**how).fit(HOLES[rows], GRID[rows])
+    np.testing.assert_array_equal(weighed.predict(X), repeated.predict(X))
+
+
+def test_joint_trees_go_on_and_end():
+    y = NUMBERS / NUMBERS.std(axis=0)
+    whole = joint(max_iter=8, **DRAWS).fit(HOLES, y)
+    stages = list(whole.staged_predict(HOLES))
+    for n in (1, 8):
+        np.testing.assert_array_equal(stages[n - 1], whole[:n].predict(HOLES))
+    begun = joint(max_iter=3, warm_start=True, **DRAWS).fit(HOLES, y).set_params(max_iter=8)
+    np.testing.assert_array_equal(begun.fit(HOLES, y).predict(HOLES), whole.predict(HOLES))
+    np.testing.assert_array_equal(
+        joint(max_iter=8, n_jobs=3, **DRAWS).fit(HOLES, y).predict(HOLES), whole.predict(HOLES)
+    )
+    again = pickle.loads(pickle.dumps(whole))
+    np.testing.assert_array_equal(again.predict(HOLES[:1]), whole.predict(HOLES)[:1])
+    given = {"max_iter": 60, "learning_rate": 0.5, "n_iter_no_change": 3, "early_stopping": True}
+    stopped = joint(**given).fit(HOLES, y, X_val=HOLES[:80], y_val=y[:80], eval_set=[(HOLES, y)])
+    assert set(stopped.evals_result_) == {"validation", "training"}
+    loss = 0.5 * ((joint(**given).fit(HOLES, y).predict(HOLES) - y) ** 2).mean()
+    assert loss < 0.5
+    heard = Heard()
+    joint(**DRAWS).fit(HOLES, y, callbacks=[heard])
+    assert [own[:2] for own in heard.scores] == [(0, 1), (1, 2), (2, 3)]
+    start = RNG.normal(size=y.shape)
+    begun = joint().fit(HOLES, y, init_score=start)
+    assert (
+        list(begun.staged_predict(HOLES, start))[-1].tolist()
+        == begun.predict(HOLES, start).tolist()
+    )
+
+
+JOINT_REFUSES = {
+    "poisson": ({"loss": "poisson"}, "the loss 'poisson'"),
+    "own": ({"loss": Squares()}, "the loss 'Squares'"),
+    "monotonic": ({"monotonic_cst": [1, 0, 0, 0, 0]}, "monotonic_cst"),
+    "l1": ({"l1_regularization": 1.0}, "l1_regularization"),
+    "smooth": ({"path_smooth": 1.0}, "path_smooth"),
+    "delta": ({"max_delta_step": 1.0}, "max_delta_step"),
+}
+
+
+@pytest.mark.parametrize("name", JOINT_REFUSES)
+def test_what_joint_trees_do_not_do(name):
+    given, what = JOINT_REFUSES[name]
+    with pytest.raises(ValueError, match=f"does not support {what}") as error:
+        joint(**given).fit(X, NUMBERS)
+    assert "one_output_per_tree" in str(error.value)
+
+
+def test_tables_that_joint_trees_do_not_take():
+    with pytest.raises(ValueError, match="does not support a sparse table"):
+        joint().fit(sp.csr_array(X * (X > 1)), NUMBERS)
+    frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(list("abc") * (N_ROWS // 3))})
+    with pytest.raises(ValueError, match="does not support a column with categories"):
+        joint().fit(frame, NUMBERS)
+    with pytest.raises(ValueError, match="the loss 'log_loss'"):
+        classifier(multi_strategy="multi_output_tree").fit(X, CLASSES)

@@ -130,7 +130,8 @@ cdef class LeafWiseGrower:
     Trees are grown from the `chosen` rows, ascending; None: from all of them. `squares` are those
     of the rows of the table; None: many categories pay nothing. `part` says which part of the
     columns is searched here, and how many parts there are, where others grow the same trees from
-    other rows; a number beyond the last one: none is. None: all rows are here.
+    other rows; a number beyond the last one: none is. None: all rows are here. `order` are outputs
+    that trees have together, in the order in which scores are added up; None: they have one.
     """
     cdef ColumnBlocks blocks
     cdef Team team
@@ -153,7 +154,10 @@ cdef class LeafWiseGrower:
     cdef readonly int64_t n_rows
     cdef readonly int64_t n_drawn       # rows that a tree is grown from
     cdef readonly int64_t n_counted     # rows of all nodes that were counted
-    cdef uint64_t[::1] derivatives
+    cdef uint64_t[:, ::1] derivatives
+    cdef readonly int n_outputs
+    cdef const int64_t[::1] order       # of several outputs
+    cdef double[::1] scale              # units of their gradients, the coarsest being 1
     cdef const uint32_t[::1] chosen
     cdef const uint32_t* first_chosen   # NULL: all rows of the table
     cdef RowSquares squares             # or None: many categories pay nothing
@@ -175,7 +179,8 @@ cdef class LeafWiseGrower:
     cdef ColumnDraws draws
 
     def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Team team not None,
-                  const uint32_t[::1] chosen=None, RowSquares squares=None, part=None):
+                  const uint32_t[::1] chosen=None, RowSquares squares=None, part=None,
+                  const int64_t[::1] order=None):
         cdef int64_t b
         cdef RowStatistics of_row
         cdef int64_t[::1] searched = np.zeros(blocks.n_blocks + 1, dtype=np.int64)
@@ -198,6 +203,16 @@ cdef class LeafWiseGrower:
         self.store = boosted_store()
         self.store.store.params = &self.params
         bind_blocks(&self.store, blocks)
+        self.n_outputs = 1 if order is None else order.shape[0]
+        if self.n_outputs > 1:
+            assert blocks.n_bundled == self.store.n_sums == 0 and part is None and squares is None
+            self.order = order
+            self.scale = np.ones(self.n_outputs)
+            self.store.n_outputs = self.n_outputs
+            self.params.n_statistics = 1 + self.n_outputs
+            self.params.criterion.n_classes = self.params.criterion.n_outputs = self.n_outputs
+            self.params.criterion.place = &self.order[0]
+            self.params.criterion.scale = &self.scale[0]
         self.store.n_searched = &searched[0]
         self.n_searched = np.asarray(searched)
         self.store.rows = &self.rows[0]
@@ -236,8 +251,8 @@ cdef class LeafWiseGrower:
         free(self.leaves)
         free_node_buffer(&self.out)
 
-    def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
-             uint64_t number=0, RowDraws row_draws=None, double row_hessian=1.0):
+    def grow(self, derivatives, int64_t hessian, gradient, units, uint64_t number=0,
+             RowDraws row_draws=None, double row_hessian=1.0):
         """Grow one tree from the rows that are here; arguments as for `begin`."""
         cdef bint complete
         self.begin(derivatives, hessian, gradient, units, number, row_draws, row_hessian)
@@ -246,9 +261,8 @@ cdef class LeafWiseGrower:
         if not complete:
             raise MemoryError
 
-    def begin(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
-              uint64_t number=0, RowDraws row_draws=None, double row_hessian=1.0, drawn=None,
-              n_rows=None):
+    def begin(self, derivatives, int64_t hessian, gradient, units, uint64_t number=0,
+              RowDraws row_draws=None, double row_hessian=1.0, drawn=None, n_rows=None):
         """Begin a tree, whose records are `piece` once it has grown.
 
         `derivatives` are ``gradient << 32 | hessian`` of each row of the table, in `units`: what
@@ -258,17 +272,22 @@ cdef class LeafWiseGrower:
         hessian of a row, in units, where many categories pay or steps are smoothed. Where others
         have rows, too, all sums are those of all of them: `n_rows` are their rows, and `drawn` what
         `sums_of_drawn` says of all.
+
+        Of several outputs, derivatives are uint64 (n_outputs, n_rows), whose hessians are equal;
+        `gradient` and the unit of gradients are lists.
         """
         cdef double unit = units[0]
-        cdef double gradient_unit = units[1]
+        gradients, gradient_units = np.atleast_1d(gradient).tolist(), np.atleast_1d(units[1])
+        cdef double gradient_unit = gradient_units.max()
         cdef Totals* totals
         cdef int64_t n_all
         cdef int64_t i
-        assert derivatives.shape[0] == self.blocks.n_rows
-        self.derivatives = derivatives
+        self.derivatives = np.atleast_2d(derivatives)
+        assert self.derivatives.shape[0] == self.n_outputs == len(gradients)
+        assert self.derivatives.shape[1] == self.blocks.n_rows
         self.row_draws = row_draws
         self.n_drawn = self.n_rows if row_draws is None else row_draws.n_drawn
-        self.store.derivatives = &derivatives[0]
+        self.store.derivatives = &self.derivatives[0, 0]
         self.l2 = self.rules.l2 / unit
         self.params.criterion.l2 = self.l2
         self.l1 = self.params.criterion.l1 = self.rules.l1 / gradient_unit
@@ -295,10 +314,15 @@ cdef class LeafWiseGrower:
         totals = &self.leaves[0].node.totals
         totals.n = n_all = self.n_rows if n_rows is None else n_rows
         totals.weight = hessian
-        totals.target = gradient
+        totals.target = gradients[0]
         if row_draws is not None:
-            totals.n, totals.weight, totals.target = (
-                sums_of_drawn(row_draws, derivatives) if drawn is None else drawn)
+            of_outputs = [drawn]
+            if drawn is None:
+                of_outputs = [sums_of_drawn(row_draws, own) for own in self.derivatives]
+            totals.n, totals.weight, totals.target = of_outputs[0]
+            gradients = [own[2] for own in of_outputs]
+        if self.n_outputs > 1:
+            self.begin_outputs(gradients, gradient_units / gradient_unit)
         with nogil:
             self.leaves[0].n_here = self.n_drawn
             self.leaves[0].node.parent = -1
@@ -309,6 +333,16 @@ cdef class LeafWiseGrower:
             self.params.criterion.path_smooth = 0   # there is nothing above a root
             self.leaves[0].node.above.value = value_of_node(&self.params, &self.leaves[0].node, 0)
             self.params.criterion.path_smooth = self.path_smooth
+
+    cdef begin_outputs(self, gradients, scale):
+        """Give the root the gradients of all outputs, and these their units."""
+        cdef OpenNode* root = &self.leaves[0].node
+        cdef int o
+        root.class_totals = <int64_t*>malloc(self.n_outputs * sizeof(int64_t))
+        if root.class_totals == NULL:
+            raise MemoryError
+        for o in range(self.n_outputs):
+            root.class_totals[o], self.scale[o] = gradients[o], scale[o]
 
     def expand(self):
         """Go on with a tree until some of its nodes are to be counted: how many.
@@ -385,7 +419,7 @@ cdef class LeafWiseGrower:
 
         Statistics are sums of hessians and gradients, until steps take their place.
         """
-        return partial_tree_of(&self.out, 2)
+        return partial_tree_of(&self.out, self.params.n_statistics)
 
     def leaves_of_tree(self):
         """Of the tree that was grown last: int64 (n_leaves, 3): record, first row, rows here."""
@@ -400,19 +434,20 @@ cdef class LeafWiseGrower:
     cdef void sum_up(self, const int64_t* of_leaves) noexcept nogil:
         """Give the records of the tree that was grown last other sums; those of leaves are known.
 
-        of_leaves : (n_leaves, 2)
+        of_leaves : (n_leaves, n_statistics)
         """
         cdef const Record* node
         cdef int64_t* sums = self.out.statistics
+        cdef int64_t S = self.params.n_statistics
         cdef int64_t i, k
         for i in range(self.n_leaves):
-            for k in range(2):
-                sums[2 * self.leaves[i].node.record + k] = of_leaves[2 * i + k]
+            for k in range(S):
+                sums[S * self.leaves[i].node.record + k] = of_leaves[S * i + k]
         for i in range(self.out.count - 1, -1, -1):     # children stand behind their parents
             node = self.out.nodes + i
             if node.left >= 0:
-                for k in range(2):
-                    sums[2 * i + k] = sums[2 * node.left + k] + sums[2 * node.right + k]
+                for k in range(S):
+                    sums[S * i + k] = sums[S * node.left + k] + sums[S * node.right + k]
 
     @property
     def n_histograms(self):
@@ -939,12 +974,6 @@ cdef int64_t pop_leaf(LeafHeap* heap, const Leaf* leaves) noexcept nogil:
 
 cdef enum:
     STEP_BITS = 61              # of the sum of weighted steps
-    STATISTICS = 2              # of a node: weight, and weighted step
-
-cdef struct Place:
-    # Of a tree among the others.
-    int64_t n_nodes
-    double unit
 
 
 def newton_steps(const int64_t[:, ::1] sums not None, const double[::1] n_rounded not None,
@@ -1011,7 +1040,7 @@ def weights_of_leaves(LeafWiseGrower grower not None, const int64_t[::1] weight)
 
 
 def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, double weight_unit,
-                   double[::1] raw not None, newton=None, const double[::1] steps=None,
+                   double[:, ::1] raw not None, newton=None, const double[:, ::1] steps=None,
                    const int64_t[::1] weights=None):
     """Move the rows of the tree that was grown last, and give its records their statistics.
 
@@ -1019,86 +1048,102 @@ def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, do
     moved by the quotient of that and the weight: by the very number that the stored tree gives.
 
     weight : as for `weights_of_leaves`; `weight_unit` is what one unit is for the user. raw :
-    float64 (rows of the table,), IN and OUT. steps : by leaf; None: `newton_steps`, of `newton` the
-    shift, the most, a rate that they are multiplied by, and whether a row of weight two has two
-    gradients that were rounded. weights : by leaf; None: those of the rows. Returns the unit of
-    weighted steps.
+    float64 (n_outputs, rows of the table), IN and OUT. steps : by output and leaf; None:
+    `newton_steps`, of `newton` the shift of each output, the most, a rate that they are multiplied
+    by, and whether a row of weight two has two gradients that were rounded. weights : by leaf;
+    None: those of the rows. Returns the unit of weighted steps of each output.
     """
     cdef int64_t n = grower.n_leaves
+    cdef int64_t S = grower.params.n_statistics
     cdef double[::1] stored = np.empty(n)
-    cdef int64_t[:, ::1] sums = np.empty((n, 2), dtype=np.int64)
+    cdef int64_t[:, ::1] sums = np.empty((n, S), dtype=np.int64)
+    cdef int64_t[2] of_output
+    cdef const int64_t* own
     cdef const int64_t* of_row = first_weight(grower, weight)
     cdef bint is_newton = steps is None
     cdef bint is_given = weights is not None
     cdef bint are_counts = False
-    cdef double largest = 0
     cdef double most = 0
     cdef double rate = 0
     cdef int64_t total = 0
-    cdef double unit, of_leaf, n_rounded
-    cdef int64_t i
+    cdef double[::1] units = np.empty(S - 1)
+    cdef int[::1] shifts = np.zeros(S - 1, dtype=np.intc)
+    cdef double largest, of_leaf, n_rounded
+    cdef int64_t i, o
     cdef int exponent
-    cdef int shift = 0
-    assert is_newton or steps.shape[0] == n
+    assert is_newton or (steps.shape[0] == S - 1 and steps.shape[1] == n)
     assert not is_given or weights.shape[0] == n
-    assert raw.shape[0] == grower.blocks.n_rows
+    assert raw.shape[0] == S - 1 and raw.shape[1] == grower.blocks.n_rows
     if is_newton:
-        shift, most, rate, are_counts = newton
+        shifts = np.array(newton[0], dtype=np.intc)
+        most, rate, are_counts = newton[1:]
     with nogil:
         for i in range(n):
             sums[i, 0] = weights[i] if is_given else weight_of_leaf(grower, i, of_row)
             total += sums[i, 0]
-            if is_newton:
-                n_rounded = grower.leaves[i].node.totals.n
-                if are_counts and of_row != NULL:
-                    n_rounded = <double>sums[i, 0] * weight_unit
-                stored[i] = rate * newton_step(
-                    grower.out.statistics + 2 * grower.leaves[i].node.record, n_rounded, grower.l1,
-                    grower.l2, shift, most)
-            else:
-                stored[i] = steps[i]
-            largest = max(largest, fabs(stored[i]))
-        frexp(largest * (<double>total * weight_unit), &exponent)
-        unit = ldexp(1.0, exponent - STEP_BITS)
-        for i in range(n):
-            of_leaf = <double>sums[i, 0] * weight_unit
-            sums[i, 1] = <int64_t>rint(ldexp(stored[i] * of_leaf, STEP_BITS - exponent))
-            stored[i] = <double>sums[i, 1] * unit / of_leaf
-        grower.move_rows(&stored[0], &raw[0])
+        for o in range(S - 1):
+            largest = 0
+            for i in range(n):
+                if is_newton:
+                    n_rounded = grower.leaves[i].node.totals.n
+                    if are_counts and of_row != NULL:
+                        n_rounded = <double>sums[i, 0] * weight_unit
+                    own = grower.out.statistics + S * grower.leaves[i].node.record
+                    of_output[0], of_output[1] = own[0], own[1 + o]
+                    stored[i] = rate * newton_step(of_output, n_rounded, grower.l1, grower.l2,
+                                                   shifts[o], most)
+                else:
+                    stored[i] = steps[o, i]
+                largest = max(largest, fabs(stored[i]))
+            frexp(largest * (<double>total * weight_unit), &exponent)
+            units[o] = ldexp(1.0, exponent - STEP_BITS)
+            for i in range(n):
+                of_leaf = <double>sums[i, 0] * weight_unit
+                sums[i, 1 + o] = <int64_t>rint(ldexp(stored[i] * of_leaf, STEP_BITS - exponent))
+                stored[i] = <double>sums[i, 1 + o] * units[o] / of_leaf
+            grower.move_rows(&stored[0], &raw[o, 0])
         grower.sum_up(&sums[0, 0])
-    return unit
+    return list(units)
 
 
 cdef class GrownRecords:
     """Trees that were grown leaf by leaf."""
     cdef NodeBuffer out
-    cdef Place* trees
-    cdef readonly int64_t n_trees
-    cdef int64_t capacity
+    cdef list n_nodes
+    cdef list units             # of each tree; of several outputs, a list of each
+    cdef int64_t n_statistics   # of a node: weight, and weighted step of each output
     cdef int64_t* stack
     cdef int64_t* position      # of the records of a tree
     cdef int64_t room           # of both
 
+    def __cinit__(self, int64_t n_outputs=1):
+        self.n_statistics = 1 + n_outputs
+        self.n_nodes, self.units = [], []
+
     def __dealloc__(self):
         free_node_buffer(&self.out)
-        free(self.trees)
         free(self.stack)
         free(self.position)
 
-    def append(self, LeafWiseGrower grower not None, double unit=1.0):
+    def append(self, LeafWiseGrower grower not None, unit=1.0):
         """The tree that was grown last, as its records are now; `unit` of its second statistic."""
         cdef bint has_memory
+        cdef int64_t first = self.out.count
+        assert grower.params.n_statistics == self.n_statistics
         with nogil:
-            has_memory = self.add(&grower.out, unit)
+            has_memory = self.add(&grower.out)
         if not has_memory:
             raise MemoryError
+        self.n_nodes.append(self.out.count - first)
+        self.units.append(unit)
 
-    cdef bint add(self, const NodeBuffer* tree, double unit) noexcept nogil:
+    cdef bint add(self, const NodeBuffer* tree) noexcept nogil:
         """Copy the records of a tree in preorder; False without memory. O(nodes)."""
         cdef int64_t first = self.out.count
         cdef int64_t n_words = self.out.n_words
         cdef int64_t depth = 1
         cdef int64_t n = 0
+        cdef int64_t S = self.n_statistics
         cdef int64_t i
         cdef Record* record
         if not self._has_room(tree):
@@ -1111,8 +1156,8 @@ cdef class GrownRecords:
             i = self.stack[depth]
             self.position[i] = n
             self.out.nodes[first + n] = tree.nodes[i]
-            memcpy(self.out.statistics + STATISTICS * (first + n), tree.statistics + STATISTICS * i,
-                   STATISTICS * sizeof(int64_t))
+            memcpy(self.out.statistics + S * (first + n), tree.statistics + S * i,
+                   S * sizeof(int64_t))
             n += 1
             if tree.nodes[i].left >= 0:
                 self.stack[depth] = tree.nodes[i].right
@@ -1126,43 +1171,33 @@ cdef class GrownRecords:
             if record.subset >= 0:
                 record.subset += n_words
         self.out.count += n
-        self.trees[self.n_trees] = Place(n, unit)
-        self.n_trees += 1
         return True
 
     cdef bint _has_room(self, const NodeBuffer* tree) noexcept nogil:
         """Room for one more tree."""
         cdef int64_t room = 2 * tree.count + 64
-        cdef int64_t capacity = 2 * self.n_trees + 64
         if tree.count > self.room:
             if not (resize(<void**>&self.stack, room * sizeof(int64_t))
                     and resize(<void**>&self.position, room * sizeof(int64_t))):
                 return False
             self.room = room - 1            # the stack has a place more
-        if self.n_trees == self.capacity:
-            if not resize(<void**>&self.trees, capacity * sizeof(Place)):
-                return False
-            self.capacity = capacity
-        return reserve_records(&self.out, tree.count, STATISTICS)
+        return reserve_records(&self.out, tree.count, self.n_statistics)
 
     def take(self):
         """All trees so far, as `RecordsOfTrees`; there are none then."""
         cdef int64_t n = self.out.count
         nodes = np.empty(n, dtype=RECORD)
-        statistics = np.empty((n, STATISTICS), dtype=np.int64)
+        statistics = np.empty((n, self.n_statistics), dtype=np.int64)
         words = np.empty(self.out.n_words, dtype=np.uint64)
         cdef uint8_t[::1] raw_nodes = nodes.view(np.uint8)
         cdef int64_t[:, ::1] of_node = statistics
         cdef uint8_t[::1] raw_words = words.view(np.uint8)
-        cdef int64_t[::1] n_nodes = np.empty(self.n_trees, dtype=np.int64)
-        cdef double[::1] units = np.empty(self.n_trees)
-        cdef int64_t i
-        for i in range(self.n_trees):
-            n_nodes[i], units[i] = self.trees[i].n_nodes, self.trees[i].unit
+        n_nodes, units = np.array(self.n_nodes, dtype=np.int64), np.array(self.units)
         if n > 0:
             memcpy(&raw_nodes[0], self.out.nodes, n * sizeof(Record))
             memcpy(&of_node[0, 0], self.out.statistics, statistics.nbytes)
         if self.out.n_words > 0:
             memcpy(&raw_words[0], self.out.words, words.nbytes)
-        self.out.count = self.out.n_words = self.n_trees = 0
-        return RecordsOfTrees(nodes, statistics, words, np.asarray(n_nodes), np.asarray(units))
+        self.out.count = self.out.n_words = 0
+        self.n_nodes, self.units = [], []
+        return RecordsOfTrees(nodes, statistics, words, n_nodes, units)

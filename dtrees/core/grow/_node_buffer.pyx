@@ -20,7 +20,7 @@ from libc.string cimport memcpy, memset
 from dtrees._random cimport hash64
 from dtrees.core.data._columns cimport Column, words_of_subset
 from dtrees.core.data._memory cimport free_room, resize, resize_in_pages
-from dtrees.core.data._structs cimport IN_SUBSET, LEAF, Split, Totals
+from dtrees.core.data._structs cimport GRADIENT, IN_SUBSET, LEAF, Split, Totals
 from dtrees.core.search._open_node cimport OpenNode, key_of_child
 from dtrees.core.search._parameters cimport SPLITS, TrainParameters
 from dtrees.core.search._search cimport Search
@@ -95,6 +95,9 @@ cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
         out.statistics[i * S] = node.totals.weight
         for o in range(S - 1):
             out.statistics[i * S + 1 + params.criterion.place[o]] = node.class_totals[o]
+    elif params.criterion.impurity == GRADIENT and S > 2:
+        out.statistics[i * S] = node.totals.weight
+        memcpy(out.statistics + i * S + 1, node.class_totals, (S - 1) * sizeof(int64_t))
     elif node.class_totals != NULL:
         memcpy(out.statistics + i * S, node.class_totals, S * sizeof(int64_t))
     else:

@@ -179,7 +179,7 @@ def trees_of_records(
     units = {
         "weight_unit": np.full(len(n_nodes), weight_units),
         "unit": records.units,
-        "offset": np.full(len(n_nodes), offset),
+        "offset": np.full(np.shape(records.units), offset),
     }
     facts: dict[str, Any] = {"n_columns": len(n_codes), "criterion": criterion}
     return list(split_trees(arrays, words, n_nodes, n_words, **facts, units=units))

@@ -143,7 +143,9 @@ class Growing:
     `initial`, float64 (n_values,), has a raw prediction for each tree of an iteration. `first` is
     the number of the first iteration. `subsample` says how likely a row is among those that an
     iteration is grown from, by draws of `seed`. Draws of columns depend on the number of a tree
-    among those of its output: they are those of a model of this output alone.
+    among those of its output: they are those of a model of this output alone. With an `order`,
+    int64 (n_outputs,), a tree has all outputs, whose scores are added up in it; all have the same
+    second derivatives, and no column is sparse or has categories.
     """
 
     loss: AnyLoss
@@ -154,6 +156,12 @@ class Growing:
     first: int = 0
     subsample: float = 1.0
     seed: int = 0
+    order: np.ndarray | None = None
+
+    @property
+    def n_trees(self) -> int:
+        """Trees of an iteration."""
+        return len(self.initial) if self.order is None else 1
 
 
 def boost(
@@ -183,8 +191,9 @@ def boost(
     made: list[Tree] = []
 
     def grow() -> None:
-        of_a_tree = max(1, n_threads // len(growing.initial))
-        about = growing.rules.min_samples_leaf, of_a_tree, takes_codes
+        of_a_tree = max(1, n_threads // growing.n_trees)
+        is_joint = growing.order is not None  # and its histograms have all columns, as those of parts
+        about = growing.rules.min_samples_leaf, of_a_tree, takes_codes, is_joint
         booster = Booster(rows, growing, team, ColumnBlocks(rows.coded, *about))
         for _turn in grow_model(booster, thresholds, made, cancelled, watch):
             pass
@@ -248,7 +257,7 @@ class OutputRows:
 
 @dataclass(frozen=True, eq=False)
 class TreeRows:
-    """What a tree is grown from: the rows of its output, and derivatives by one value.
+    """What a tree is grown from: the rows of an output, and derivatives by one value.
 
     `number` is that of the tree, `packed` are the derivatives of rows, whose sums are `hessian` and
     `gradient`, and `raw` are raw predictions that the tree moves. Of powers of two see
@@ -264,11 +273,6 @@ class TreeRows:
     gradient: int
     gradient_exponent: int
     hessian_exponent: int
-
-    @property
-    def units(self) -> tuple[float, float]:
-        """One unit of a hessian and of a gradient, in those of the loss."""
-        return 2.0**-self.hessian_exponent, 2.0**-self.gradient_exponent
 
     @property
     def shift(self) -> int:
@@ -341,11 +345,12 @@ class Booster:
             n_codes = len(growing.initial) * int(rows.coded.n_codes.sum())
             is_whole = n_codes <= WHOLE_CODES or members.n_parts == 1
             part = (0, 1) if is_whole else (members.rank, members.n_parts)
-        about = growing.rules, self._hessian_bits, team, rows.chosen, squares, part
+        about = growing.rules, self._hessian_bits, team, rows.chosen, squares, part, growing.order
         self._new_grower = partial(LeafWiseGrower, blocks, *about)
         self._growers = [self._new_grower()]  # those that grow no tree
         self._counts = np.empty(0, dtype=np.int64)  # room for those of nodes
-        self._records = [GrownRecords() for _ in growing.initial]
+        n_outputs = len(growing.initial) // growing.n_trees  # of a tree
+        self._records = [GrownRecords(n_outputs) for _ in range(growing.n_trees)]
 
     def _derivatives_of(
         self, loss: Loss | OwnLoss, own: slice, y: np.ndarray, *about: Any
@@ -359,14 +364,17 @@ class Booster:
         growing = self.growing
         if self._draws is not None:
             self._draws.draw(growing.seed, self._number, growing.subsample, self.members)
-        trees = [tree for output in self._outputs for tree in self._derive(output)]
+        values = [tree for output in self._outputs for tree in self._derive(output)]
+        trees = [[tree] for tree in values] if growing.order is None else [values]
         self._number += 1
         self.let_go()
 
-        def of_tree(tree: TreeRows) -> tuple[Any, ...]:
-            sums = tree.hessian, tree.gradient, tree.units
-            row_hessian = tree.hessian / self._total_weight
-            return tree.packed, *sums, tree.number, self._draws, row_hessian
+        def of_tree(tree: Sequence[TreeRows]) -> tuple[Any, ...]:
+            first = tree[0]
+            units = 2.0**-first.hessian_exponent, [2.0**-own.gradient_exponent for own in tree]
+            sums = first.hessian, [own.gradient for own in tree], units
+            packed = first.packed if len(tree) == 1 else self._packed
+            return packed, *sums, first.number, self._draws, first.hessian / self._total_weight
 
         def grow(k: int) -> None:
             try:
@@ -475,31 +483,29 @@ class Booster:
         )
 
     def _add_steps(
-        self, grower: LeafWiseGrower, tree: TreeRows, weights: np.ndarray | None = None
-    ) -> float:
+        self, grower: LeafWiseGrower, tree: Sequence[TreeRows], weights: np.ndarray | None = None
+    ) -> Any:
         """Give the records of a tree steps instead of derivatives, and move its rows.
 
-        `grower` has grown the tree last. `weights` are those of all rows of the leaves; None: all
-        rows are here. Returns the unit of the weighted steps.
+        `grower` has grown the tree last, of one value or of several. `weights` are those of all
+        rows of the leaves; None: all rows are here. Returns the unit of the weighted steps, or
+        those of several.
         """
-        rate, rules = self.growing.learning_rate, self.growing.rules
-        steps = None  # Newton's
+        rate, rules, first = self.growing.learning_rate, self.growing.rules, tree[0]
+        newton, steps = None, None
         if rules.monotonic is not None or rules.path_smooth > 0:
-            steps, weights = self._steps_of_paths(grower, tree, weights)
-        elif tree.loss.level is not None:
-            steps = rate * self._quantiles_of(grower, grower.leaves_of_tree(), tree)
-        newton = (tree.shift, self._most(tree.loss), rate, self._are_counts)
-        rows = self.rows
-        unit: float = add_leaf_steps(
-            grower,
-            rows.weight,
-            rows.weight_unit,
-            tree.raw,
-            newton if steps is None else None,
-            steps,
-            weights,
-        )
-        return unit
+            own, weights = self._steps_of_paths(grower, first, weights)
+            steps = own[np.newaxis]
+        elif first.loss.level is not None:
+            leaves = grower.leaves_of_tree()
+            steps = rate * np.array([self._quantiles_of(grower, leaves, own) for own in tree])
+        else:
+            shifts = [own.shift for own in tree]
+            newton = shifts, self._most(first.loss), rate, self._are_counts
+        rows, raw = self.rows, first.raw[np.newaxis] if len(tree) == 1 else self.raw
+        about = rows.weight, rows.weight_unit, raw, newton, steps, weights
+        units = add_leaf_steps(grower, *about)
+        return units[0] if len(tree) == 1 else units
 
     def _weights_of_leaves(self, growers: Sequence[LeafWiseGrower]) -> list[np.ndarray]:
         """Weight of the rows of each leaf of trees, wherever they are; int64 (n_leaves,) each."""

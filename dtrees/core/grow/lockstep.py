@@ -115,7 +115,7 @@ class CommonBlocks:
     def of_model(self, model: Model) -> tuple[BoostedRows, ColumnBlocks]:
         """The rows and the codes that a model is grown from: its own, or those of all models."""
         rows = model.rows
-        of_a_tree = max(1, self._n_threads // len(model.growing.initial))
+        of_a_tree = max(1, self._n_threads // model.growing.n_trees)
         if rows.chosen is not None and self._copies and model.growing.subsample == 1.0:
             rows = rows.alone()
             is_large = rows.coded.u8.nbytes >= TAKEN_BYTES

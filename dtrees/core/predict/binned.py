@@ -58,8 +58,8 @@ class LeafLookup:
         return total
 
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
-        """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
-        return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
+        """Means of the leaves of some rows, of regression trees, float64 (n_trees * n_outputs, n)."""
+        return np.concatenate([tree.value_of(self.leaves(tree, rows)).T for tree in trees])
 
 
 class CodedRows(LeafLookup):
@@ -79,9 +79,9 @@ class CodedRows(LeafLookup):
         return self._leaves_of((tree,), rows)[0].astype(np.intp)
 
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
-        """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
+        """Means of the leaves of some rows, of regression trees, float64 (n_trees * n_outputs, n)."""
         leaves = zip(trees, self._leaves_of(trees, rows), strict=True)
-        return np.array([tree.value_of(own)[:, 0] for tree, own in leaves])
+        return np.concatenate([tree.value_of(own).T for tree, own in leaves])
 
     def sums(
         self, trees: Sequence[Tree], rows: np.ndarray, run: Runner, start: float = 0.0

@@ -147,6 +147,8 @@ def raw_predictions(
     """
     raw = raw_before(initial, table.n_rows, offset)
     if forest.trees:  # before the first iteration there are none
+        if forest[0].n_values > 1:  # which are added to at once
+            raw = np.ascontiguousarray(raw)
         sums_of_values(forest, book, table, run, raw)
     return raw
 
@@ -169,9 +171,11 @@ def staged_raw_predictions(
     """Raw predictions after each iteration, float64 (n_rows, n_values), copied."""
     raw = raw_before(initial, table.n_rows, offset)
     for number, leaves in enumerate(leaves_by_tree(forest.trees, book, table, run)):
-        k = number % len(initial)
-        raw[:, k] += forest[number].value_of(leaves)[:, 0]
-        if k == len(initial) - 1:
+        values = forest[number].value_of(leaves)
+        n_values = values.shape[1]
+        first = number * n_values % len(initial)
+        raw[:, first : first + n_values] += values
+        if first + n_values == len(initial):
             yield raw.copy()
 
 

@@ -93,6 +93,93 @@ cdef void scan_pass(Search* q, const SidesOfNode* node, const int64_t* cells, in
         code += n
 
 
+cdef int64_t best_of_outputs(Search* q, const SidesOfNode* node, const int64_t* cells,
+                             int64_t stride, const int64_t* sums, int64_t n, int64_t first,
+                             int64_t end) noexcept nogil:
+    """The first of the boundaries first..end behind n codes with the best score so far; or -1.
+
+    The score is the sum over outputs, in an order that does not depend on that in y. cells : of the
+    first of these codes. sums : of the weight up to each. q.side : gradients before them, IN, OUT
+    """
+    cdef double[CODES_AT_ONCE] left
+    cdef double[CODES_AT_ONCE] right
+    cdef const int64_t* own
+    cdef double scale, s, t, w, rest, score
+    cdef int64_t i, o, gradient, total
+    cdef int64_t found = -1
+    for i in range(n):
+        left[i] = right[i] = 0
+    for k in range(q.criterion.n_outputs):
+        o = q.criterion.place[k]
+        own = cells + o * stride
+        gradient, total, scale = q.side[o], q.class_totals[o], q.criterion.scale[o]
+        for i in range(n):
+            gradient += own[2 * i + 1]
+            s = <double>gradient * scale
+            t = <double>(total - gradient) * scale
+            left[i] += s * s
+            right[i] += t * t
+        q.side[o] = gradient
+    for i in range(first, end):
+        w = <double>weight_of_sum(node, sums[2 * i])
+        rest = node.weight - w + node.l2
+        w += node.l2
+        score = (left[i] * rest + right[i] * w) / (w * rest)
+        if score > q.best:
+            q.best = score
+            found = i
+    return found
+
+
+cdef void scan_outputs(Search* q, const Layout* layout, const int64_t* cells, int64_t stride,
+                       int64_t n_codes, int32_t column) noexcept nogil:
+    """As `scan_gradients`, of several outputs, whose cells are `stride` words apart.
+
+    O(outputs x codes), twice where values are missing in the node.
+    """
+    cdef int64_t sums[2 * (CODES_AT_ONCE + LANES_OF_SCORES)]
+    cdef int64_t before[2]
+    cdef bint saw_missing = cells[0] != 0
+    cdef SidesOfNode node
+    cdef int64_t code, n, first, end, found
+    cdef int o, missing_left
+    begin_column(q, column)
+    if q.totals.n < 2 * q.min_rows:
+        return
+    node = sides_of_node(q, layout.shift)
+    for missing_left in range(2 if saw_missing else 1):
+        begin_pass(q, AT_MOST, missing_left)
+        before[0] = cells[0] if missing_left else 0
+        before[1] = 0
+        for o in range(q.criterion.n_outputs):
+            q.side[o] = cells[o * stride + 1] if missing_left else 0
+        code = 1
+        while missing_left and code <= n_codes and cells[2 * code] == 0:
+            code += 1
+        while code <= n_codes:
+            n = min(<int64_t>CODES_AT_ONCE, n_codes + 1 - code)
+            add_up_plain(cells + 2 * code, n, before, sums)
+            end = permitted_sums(&node, sums, n, &first)
+            found = best_of_outputs(q, &node, cells + 2 * code, stride, sums, n, first, end)
+            if found >= 0:
+                keep_boundary(q, code + found)
+            code += n
+    keep_best_boundary(q, cells, n_codes, column, saw_missing)
+
+
+cdef void keep_best_boundary(Search* q, const int64_t* cells, int64_t n_codes, int32_t column,
+                             bint saw_missing) noexcept nogil:
+    """Make the best boundary of a column the node's split, if it beats it."""
+    cdef int64_t code
+    if not take_best(q, column, saw_missing):
+        return
+    q.split.boundary = <uint32_t>q.best_at
+    for code in range(q.best_at + 1, n_codes + 1):
+        if cells[2 * code] != 0:
+            q.split.beyond = <uint32_t>code
+            break
+
+
 cdef void scan_gradients(Search* q, const Layout* layout, const int64_t* cells, int64_t n_codes,
                          int32_t column) noexcept nogil:
     """Search an ordered column; keep its best split in q.split if it beats what is there.
@@ -101,7 +188,6 @@ cdef void scan_gradients(Search* q, const Layout* layout, const int64_t* cells, 
     """
     cdef bint saw_missing = cells[0] != 0 or cells[1] != 0
     cdef SidesOfNode node
-    cdef int64_t code
     begin_column(q, column)
     if q.totals.n < 2 * q.min_rows:
         return
@@ -109,10 +195,4 @@ cdef void scan_gradients(Search* q, const Layout* layout, const int64_t* cells, 
     scan_pass(q, &node, cells, n_codes, False)
     if saw_missing:
         scan_pass(q, &node, cells, n_codes, True)
-    if not take_best(q, column, saw_missing):
-        return
-    q.split.boundary = <uint32_t>q.best_at
-    for code in range(q.best_at + 1, n_codes + 1):
-        if cells[2 * code] != 0:
-            q.split.beyond = <uint32_t>code
-            break
+    keep_best_boundary(q, cells, n_codes, column, saw_missing)

@@ -172,12 +172,26 @@ cdef void finish_node(Search* q) noexcept nogil:
         raw = raw / q.W
     elif q.criterion.impurity != GRADIENT:
         raw = raw - score_of_leaf(q)
+    elif q.criterion.n_outputs > 1:
+        raw = raw - squares_of_gradients(q) / (q.W + q.criterion.l2)
     else:
         if is_bound(q):
             raw = raw - loss_of_node(&q.monotonic, q.criterion, q.W, q.S)
         else:
             raw = raw - q.S * q.S / (q.W + q.criterion.l2)
     q.split.gain = raw * q.criterion.gain_unit if raw > 0 else 0.0
+
+
+cdef double squares_of_gradients(const Search* q) noexcept nogil:
+    """The sum over outputs of the squared gradient of the node."""
+    cdef double found = 0
+    cdef double s
+    cdef int64_t o
+    for k in range(q.criterion.n_outputs):
+        o = q.criterion.place[k]
+        s = <double>q.class_totals[o] * q.criterion.scale[o]
+        found += s * s
+    return found
 
 
 cdef bint beats(const Search* q, int32_t column) noexcept nogil:

@@ -270,11 +270,12 @@ def test_steps_of_leaves_are_those_of_their_sums(tree, weight, are_counts):
     counts = leaves[:, 2] * (1.0 if weight is None or not are_counts else 2.0**19)
     steps = 0.1 * newton_steps(sums[leaves[:, 0]], counts, grower.l2, 3, 0.5)
     assert np.ptp(steps) > 0
-    found, expected = np.zeros(N), np.zeros(N)
-    unit = add_leaf_steps(grower, weight, 1.0, found, (3, 0.5, 0.1, are_counts))
+    found, expected = np.zeros((1, N)), np.zeros((1, N))
+    unit = add_leaf_steps(grower, weight, 1.0, found, ([3], 0.5, 0.1, are_counts))
     twin, _ = tree_of_seven_leaves()
-    assert unit == add_leaf_steps(twin, weight, 1.0, expected, None, steps)
+    assert unit == add_leaf_steps(twin, weight, 1.0, expected, None, steps[None])
     assert found.tolist() == expected.tolist()
+    found = found[0]
     for (_, first, n), step in zip(leaves.tolist(), steps.tolist(), strict=True):
         np.testing.assert_allclose(found[grower.rows_of_leaves[first : first + n]], step, rtol=1e-9)
 
@@ -287,7 +288,7 @@ def test_rows_move_by_what_the_tree_stores(tree, scale, unit):
     weights = RNG.integers(1, 2**45, len(leaves))
     steps = scale * RNG.normal(size=len(leaves))
     raw = np.zeros(N)
-    of_steps = add_leaf_steps(grower, None, unit, raw, None, steps, weights)
+    (of_steps,) = add_leaf_steps(grower, None, unit, raw[None], None, steps[None], weights)
     statistics = grower.piece().statistics
     assert statistics[0, 0] == weights.sum()
     assert abs(statistics[:, 1]).max() <= 2**61

@@ -38,7 +38,9 @@ cdef struct BoostedStore:
     const uint8_t* is_bundled   # by column
     const StridedCodes* places  # by column
     int64_t mapped_rows         # of columns in files; 0: they are in memory
-    uint64_t* derivatives       # by row
+    uint64_t* derivatives       # by row; of several outputs, (n_outputs, n_rows)
+    int n_outputs               # whose histograms of a node stand one behind the other
+    int64_t n_rows              # of the table
     uint32_t* rows              # leaf after leaf, ascending in each
     uint32_t* scratch           # as many
     Search** searches           # by block, and the leader's

@@ -41,6 +41,10 @@ others what it has found: a split, the sums of its left side, and of a subset th
     member 1   count all columns ──┴── sums of columns 15 .. 29 ── search ──┴── best of both
 
 The cells of other columns in a histogram are of no use then.
+
+A tree of several outputs has a histogram for each of them, one behind the other. Rows and hessians
+are the same in all of them, so a boundary is permitted in all or none, and scores are added up. All
+rows are here then, and no column is sparse, bundled or has categories.
 """
 from libc.math cimport INFINITY, fabs, fmax, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -57,7 +61,7 @@ from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, IN_SUBSET, NO_RANK
 from dtrees.core.histogram._layout cimport GRADIENTS, decode_gradients, subtract_words, words_of
 from dtrees.core.search._bins cimport reserve_bins, search_histogram
 from dtrees.core.search._criterion cimport NONE
-from dtrees.core.search._gradient_scan cimport scan_gradients
+from dtrees.core.search._gradient_scan cimport scan_gradients, scan_outputs
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport Limits, TrainParameters, may_use
 from dtrees.core.search._search cimport Search, begin_node, enlarge, is_bound
@@ -85,6 +89,7 @@ cdef BoostedStore boosted_store() noexcept nogil:
     """A store without rows."""
     cdef BoostedStore s
     memset(&s, 0, sizeof(BoostedStore))
+    s.n_outputs = 1
     s.store.choose = choose
     s.store.partition = partition
     s.store.codes.same = True
@@ -95,6 +100,7 @@ cdef void bind_blocks(BoostedStore* s, ColumnBlocks blocks) noexcept:
     """Let a store have the codes of a table."""
     s.blocks = s.searched = blocks.blocks
     s.n_blocks = blocks.n_blocks
+    s.n_rows = blocks.n_rows
     s.n_cells = blocks.n_cells
     s.cell_of_column = blocks.cell_of_column
     s.is_bundled = blocks.is_bundled
@@ -139,11 +145,16 @@ cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil:
     if s.n_free > 0:
         s.n_free -= 1
         return s.free_histograms[s.n_free]
-    return <int64_t*>malloc(size_of_histogram(s) * sizeof(int64_t))
+    return <int64_t*>malloc(s.n_outputs * to_next_output(s) * sizeof(int64_t))
+
+
+cdef inline int64_t to_next_output(const BoostedStore* s) noexcept nogil:
+    """Words from a histogram to that of the next output: cells are added to by 128 bits."""
+    return (size_of_histogram(s) + 1) // 2 * 2
 
 
 cdef int64_t size_of_histogram(const BoostedStore* s) noexcept nogil:
-    """Words of a histogram of all columns, with the sums of sparse columns and of the node."""
+    """Words of the histogram of an output, with the sums of sparse columns and of the node."""
     return CELL * s.n_cells + WORDS_OF_SUMS * s.n_sums + SUMS_OF_NODE
 
 
@@ -364,7 +375,9 @@ cdef void search_column(BoostedStore* s, Search* q, int64_t* histogram,
         column, &q.totals, s.store.params.layout.shift, s.store.params.limits.min_rows, cells
     ):
         return
-    if last == ALL_ORDERED and PATH_IS_ON("gradient_scan"):
+    if s.n_outputs > 1:
+        scan_outputs(q, &s.store.params.layout, cells, to_next_output(s), column.n_codes, j)
+    elif last == ALL_ORDERED and PATH_IS_ON("gradient_scan"):
         scan_gradients(q, &s.store.params.layout, cells, column.n_codes, j)
     else:
         search_histogram(q, &s.store.params.layout, cells, column.n_codes, j, last)
@@ -377,7 +390,7 @@ cdef void search_block(BoostedStore* s, int64_t b, OpenNode* node, const uint8_t
     cdef const Limits* limits = &s.store.params.limits
     cdef Search* q = s.searches[b]
     cdef int64_t k
-    begin_node(q, &node.totals, NULL, node.path, &node.above)
+    begin_node(q, &node.totals, node.class_totals, node.path, &node.above)
     for k in range(block.n_columns):
         if may_use(limits, q.sets, block.column[k]) and (drawn == NULL or drawn[block.column[k]]):
             search_column(s, q, node.histogram, block.column[k])
@@ -409,6 +422,8 @@ cdef void count_chunk(void* job, int64_t number) noexcept nogil:
     cdef int shift = s.store.params.layout.shift
     cdef StoredSums* sums
     cdef RowsOfNode node
+    cdef int64_t* histogram
+    cdef int o
     if block.is_sparse:
         sums = sums_of(s, block, lesser.histogram)
         node = RowsOfNode(rows, search.n_here, s.derivatives, shift)
@@ -418,8 +433,11 @@ cdef void count_chunk(void* job, int64_t number) noexcept nogil:
         sum_by_row(&block.stored, &node, sums)
         count_by_row(&block.stored, columns, &node, sums, lesser.histogram)     # none is out
         return
-    memset(lesser.histogram + CELL * block.first_cell, 0, CELL * block.n_cells * sizeof(int64_t))
-    count_block(block, columns, rows, search.n_here, s.derivatives, shift, lesser.histogram)
+    for o in range(s.n_outputs):
+        histogram = lesser.histogram + o * to_next_output(s)
+        memset(histogram + CELL * block.first_cell, 0, CELL * block.n_cells * sizeof(int64_t))
+        count_block(block, columns, rows, search.n_here, s.derivatives + o * s.n_rows, shift,
+                    histogram)
 
 
 cdef void search_chunk(void* job, int64_t number) noexcept nogil:
@@ -429,14 +447,17 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil:
     cdef const ColumnBlock* block = s.searched + number
     cdef OpenNode* lesser = search.lesser
     cdef int64_t first = CELL * block.first_cell
+    cdef int o
     if block.is_sparse:
         search_sparse(search, number, True)
         return
     if search.search_lesser:
         search_block(s, number, lesser, search.drawn_of_lesser, s.found + 2 * number)
     if search.search_other:
-        subtract_words(search.other.histogram + first, lesser.histogram + first,
-                       CELL * block.n_cells)
+        for o in range(s.n_outputs):
+            subtract_words(search.other.histogram + first, lesser.histogram + first,
+                           CELL * block.n_cells)
+            first += to_next_output(s)
         search_block(s, number, search.other, search.drawn_of_other, s.found + 2 * number + 1)
 
 
@@ -521,7 +542,7 @@ cdef void search_sparse(ChildSearch* search, int64_t number, bint is_counted) no
 
 cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noexcept nogil:
     """Make a split that was found the one of the leader's search; of a subset, with its bins."""
-    begin_node(s.store.search, &node.totals, NULL, node.path, &node.above)
+    begin_node(s.store.search, &node.totals, node.class_totals, node.path, &node.above)
     if split.test == IN_SUBSET and s.told != NULL:
         take_subset(s.store.search, s.store.params.columns + split.column, s.told)
     elif split.test == IN_SUBSET:
@@ -674,6 +695,21 @@ cdef void sum_left(const BoostedStore* s, const OpenNode* node, int32_t j, const
             left.target += gradient
 
 
+cdef void sum_outputs_left(const BoostedStore* s, const OpenNode* node, int32_t j,
+                           const Route* route, int64_t* left) noexcept nogil:
+    """The gradients of all outputs that the left child has, OUT (n_outputs,). O(codes)."""
+    cdef const Column* column = s.store.params.columns + j
+    cdef const int64_t* cells = node.histogram + CELL * s.cell_of_column[j]
+    cdef int64_t code
+    cdef int o
+    memset(left, 0, s.n_outputs * sizeof(int64_t))
+    for o in range(s.n_outputs):
+        for code in range(<int64_t>column.n_codes + 1):
+            if goes_left(route, <uint32_t>code):
+                left[o] += cells[CELL * code + 1]
+        cells += to_next_output(s)
+
+
 cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
     """Partition the rows of the node; sums of its children are those of all rows."""
     cdef BoostedStore* s = <BoostedStore*>store
@@ -681,8 +717,15 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
     cdef int32_t j = store.search.split.column
     cdef OpenNode* left = member.left
     cdef OpenNode* right = member.right
+    cdef int o
     s.n_left_here = partition_rows(s, j, &member.route, s.rows + node.start, s.n_here)
-    open_children(node, 0, 0, left, right)
+    if not open_children(node, 0, s.n_outputs, left, right):
+        store.search.out_of_memory = True
+        return
+    if s.n_outputs > 1:
+        sum_outputs_left(s, node, j, &member.route, left.class_totals)
+        for o in range(s.n_outputs):
+            right.class_totals[o] = node.class_totals[o] - left.class_totals[o]
     if s.told == NULL:
         sum_left(s, node, j, &member.route, &left.totals)
     else:
