@@ -246,7 +246,8 @@ def order_of_joint(
         return None
     book, coded = given.book, given.coded
     is_here = isinstance(coded, CodedMatrix)
-    are_alike = all(getattr(own, "largest_hessian", 0) == 1.0 for own, _ in losses_by_output(loss, 1))
+    first = losses_by_output(loss, 1)[0][0]
+    are_alike = isinstance(first, Loss) and first.largest_hessian == 1.0
     asked = {
         f"the loss {loss.name!r}, whose second derivatives differ": not are_alike,
         **{name: bool(getattr(model, name)) for name in NOT_OF_JOINT},

@@ -192,7 +192,9 @@ def boost(
 
     def grow() -> None:
         of_a_tree = max(1, n_threads // growing.n_trees)
-        is_joint = growing.order is not None  # and its histograms have all columns, as those of parts
+        is_joint = (
+            growing.order is not None
+        )  # and its histograms have all columns, as those of parts
         about = growing.rules.min_samples_leaf, of_a_tree, takes_codes, is_joint
         booster = Booster(rows, growing, team, ColumnBlocks(rows.coded, *about))
         for _turn in grow_model(booster, thresholds, made, cancelled, watch):
