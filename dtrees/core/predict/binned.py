@@ -58,7 +58,7 @@ class LeafLookup:
         return total
 
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
-        """Means of the leaves of some rows, of trees of numbers, float64 (n_trees * n_outputs, n)."""
+        """Means of the leaves of some rows: float64 (n_trees * n_outputs, n)."""
         return np.concatenate([tree.value_of(self.leaves(tree, rows)).T for tree in trees])
 
 
@@ -79,7 +79,7 @@ class CodedRows(LeafLookup):
         return self._leaves_of((tree,), rows)[0].astype(np.intp)
 
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
-        """Means of the leaves of some rows, of trees of numbers, float64 (n_trees * n_outputs, n)."""
+        """Means of the leaves of some rows: float64 (n_trees * n_outputs, n)."""
         leaves = zip(trees, self._leaves_of(trees, rows), strict=True)
         return np.concatenate([tree.value_of(own).T for tree, own in leaves])
 

@@ -447,14 +447,14 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil:
     cdef const ColumnBlock* block = s.searched + number
     cdef OpenNode* lesser = search.lesser
     cdef int64_t first = CELL * block.first_cell
-    cdef int o
+    cdef int _o
     if block.is_sparse:
         search_sparse(search, number, True)
         return
     if search.search_lesser:
         search_block(s, number, lesser, search.drawn_of_lesser, s.found + 2 * number)
     if search.search_other:
-        for o in range(s.n_outputs):
+        for _o in range(s.n_outputs):
             subtract_words(search.other.histogram + first, lesser.histogram + first,
                            CELL * block.n_cells)
             first += to_next_output(s)
