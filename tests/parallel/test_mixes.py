@@ -172,6 +172,10 @@ def resumed(X, **given):
     return trees_of(unfinished.resume(X, **given))
 
 
+def of_blocks(**given):
+    return trees_of(FOREST().fit(**given).partial_fit(**given))
+
+
 def boosted_again(X, **given):
     """A boosted model that has lost its cluster after two iterations, and goes on."""
 
@@ -266,6 +270,7 @@ ENTRIES = [
         ),
     ),
     Entry(of_forests("resume"), BAGGED, resumed),
+    Entry(of_forests("partial_fit"), WEIGHTED, of_blocks),
     Entry(
         ("inspection.oob_importances",),
         BAGGED,

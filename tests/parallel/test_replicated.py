@@ -525,6 +525,14 @@ class TestNested:
             found = joblib.Parallel()(joblib.delayed(fit)(n_jobs) for n_jobs in (None, -1))
         assert found == [(1, LOCAL)] * 2
 
+    def test_with_joblibs_backend_the_cluster_is_that_of_its_client(self, here):
+        alone = forest().fit(X, Y)
+        with joblib.parallel_config(backend="dask"):
+            model = forest().fit(X, Y)
+        assert model.fit_report_["regime"] == alone.fit_report_["regime"] == "replicated"
+        assert model.fit_report_["tasks"] == alone.fit_report_["tasks"] > 0
+        assert digest(model.forest_.trees) == LOCAL
+
 
 class TestWire:
     def test_what_is_in_no_module_goes_by_value(self):

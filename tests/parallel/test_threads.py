@@ -77,6 +77,9 @@ def test_threads_that_n_jobs_asks_for():
     assert threaded(-10_000).n_threads == 1
     with joblib.parallel_config(backend="threading", n_jobs=2):
         assert threaded(None).n_threads == min(2, cores)
+        assert threaded(3).n_threads == 3
+    with joblib.parallel_config(n_jobs=2):  # of processes: threads of this one, which share a table
+        assert threaded(None).n_threads == min(2, cores)
     with pytest.raises(ValueError, match="n_jobs"):
         threaded(0)
     assert repr(threaded(2)) == "LocalRunner(n_threads=2)"
