@@ -465,6 +465,12 @@ def test_threads_clones_and_searches(library):
     cross_validate(forest, X, y, cv=2)
 
 
+def test_checkpoints_are_refused(library, tmp_path):
+    forest = RandomForestRegressor(2, criterion=compiled(library))
+    with pytest.raises(ValueError, match="one compiled criterion from another"):
+        forest.fit(*numbers(), checkpoint=tmp_path)
+
+
 def test_a_function_that_knows_no_answer_forbids(library):
     X, y = numbers()
     model = DecisionTreeRegressor(criterion=compiled(library, "nothing")).fit(X, y)

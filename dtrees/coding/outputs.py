@@ -11,8 +11,9 @@ as scikit-learn does. Each output of numbers has its own unit, as if it were fit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import scipy.sparse
 from dtrees.coding.labels import is_missing
 from dtrees.coding.target import (
     MOST_CLASSES,
+    Ask,
     GivenRows,
     Target,
     TargetUnits,
@@ -148,10 +150,12 @@ class Outputs(Target):
         spare_bits: int = 0,
         drawn: bool = False,
         apart: bool = False,
+        units: Callable[[Ask], TargetUnits] | None = None,
     ) -> Outputs:
         """Several targets; arguments as for `Target.classification` and `Target.regression`.
 
         `apart`: each output has trees of its own, so weights have the unit of one of them.
+        `units` makes those of an output of numbers, whose middle is its offset otherwise.
 
         ValueError: an output cannot be fitted alone, class weights are not of these outputs, or
         there are too many classes or outputs.
@@ -165,7 +169,9 @@ class Outputs(Target):
         targets = [
             TargetUnits.of_classes(each.ask, None, *how).target(each)
             if of_classes
-            else TargetUnits.of_numbers(each.ask, True, *how).target(each)
+            else (units or partial(TargetUnits.of_numbers, spare_bits=spare_bits, drawn=drawn))(
+                each.ask
+            ).target(each)
             for each in rows
         ]
         if not of_classes:

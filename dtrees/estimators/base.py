@@ -221,7 +221,7 @@ class BaseModel(BaseEstimator):
         """Several targets and the weights as integers."""
         of_classes = "classes_" in self._learns
         how = FitPlan(self).class_weight, self._spare_bits, self.bootstrap, self._adds_steps
-        return Outputs.of(columns, sample_weight, of_classes, *how)
+        return Outputs.of(columns, sample_weight, of_classes, *how, self._units)
 
     def _units(self, ask: Ask) -> TargetUnits:
         """What integers of `y` and weights have in common, of all rows that `ask` asks."""

@@ -35,7 +35,7 @@ from dtrees.coding.coded import CodedMatrix, digest_of_rows
 from dtrees.coding.target import Target
 from dtrees.core.membership.resampling import Lacking, Resampling
 from dtrees.core.model.tree import Tree
-from dtrees.criteria import Criterion
+from dtrees.criteria import CompiledCriterion, Criterion
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.exceptions import ClusterError, ModelFileError
 from dtrees.export.books import encode_book
@@ -142,6 +142,11 @@ def in_words(value: Any) -> str:
     Arrays, lists and tuples of the same items are equal, and so are numbers of any type, and
     criteria and losses of a user's class with equal attributes.
     """
+    if isinstance(value, CompiledCriterion):
+        raise ValueError(
+            "A checkpoint does not know one compiled criterion from another. Fit without a "
+            "checkpoint, or with a dtrees.criteria.Criterion in Python."
+        )
     if isinstance(value, Criterion | Loss):
         kind = type(value)
         return f"{kind.__module__}.{kind.__qualname__}{in_words(vars(value))}"

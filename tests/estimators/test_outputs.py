@@ -356,8 +356,47 @@ def test_scales_of_outputs_do_not_matter():
     np.testing.assert_allclose(model.predict(X), y, rtol=1e-12)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_poisson_is_that_of_scikit_learn(weighted):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 3))
+    y = rng.poisson(np.exp(np.c_[X[:, 0], X[:, 1] - 1, X[:, 0] * 0.5])).astype(float)
+    w = rng.random(300) + 0.1 if weighted else None
+    how = {"criterion": "poisson", "max_depth": 4, "min_samples_leaf": 5}
+    ours = DecisionTreeRegressor(**how).fit(X, y, w)
+    theirs = tree.DecisionTreeRegressor(random_state=0, **how).fit(X, y, w)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-10)
+    np.testing.assert_allclose(np.sort(ours.tree_.impurity), np.sort(theirs.tree_.impurity))
+    np.testing.assert_allclose(ours.feature_importances_, theirs.feature_importances_)
+    again = pickle.loads(pickle.dumps(ours)).tree_
+    np.testing.assert_array_equal(again.impurity, ours.tree_.impurity)
+    np.testing.assert_array_equal(again.model.gain, ours.tree_.model.gain)
+
+
+@pytest.mark.parametrize("name", ["RandomForest", "ExtraTrees", "Bagging"])
+def test_forests_of_poisson(name):
+    kind = getattr(dtrees, f"{name}Regressor")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = rng.poisson(np.exp(np.c_[X[:, 0], X[:, 1] - 1])).astype(float)
+    models = [
+        kind(5, criterion="poisson", random_state=0, n_jobs=n_jobs).fit(table, y)
+        for n_jobs, table in [(1, X), (2, sp.csr_array(X))]
+    ]
+    found = [model.predict(X) for model in models]
+    np.testing.assert_array_equal(*found)
+    assert (found[0] >= 0).all()
+    assert models[0].score(X, y) > 0.5
+
+
+def test_poisson_wants_counts_of_each_target():
+    X, y = np.arange(8.0).reshape(-1, 1), np.arange(16.0).reshape(8, 2)
+    for wrong, said in ((y - 1, "are negative"), (y * [1, 0], "Sum of y is not positive")):
+        with pytest.raises(ValueError, match=f"{said}.*Poisson"):
+            DecisionTreeRegressor(criterion="poisson").fit(X, wrong)
+
+
 REFUSED = {
-    "poisson": (DecisionTreeRegressor(criterion="poisson"), "criterion='poisson'"),
     "function": (DecisionTreeClassifier(criterion="chi_square"), "criterion='chi_square'"),
     "monotonic": (DecisionTreeRegressor(monotonic_cst=[1, 0, 0, 0]), "monotonic_cst"),
     "rows": (RandomForestRegressor(keep_rows=True), "keep_rows"),

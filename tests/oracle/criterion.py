@@ -153,6 +153,8 @@ class RowStatistics:
         if self.criterion == "squared_error":
             return _square_error(whole, left) * float(self.wy_unit**2 / self.weight_unit)
         if self.criterion == "poisson":
+            if whole.parts[0] == 0:
+                return 0.0
             logarithm = abs(math.log(self._scale(whole)))
             return FLOAT_ERROR * float(whole.parts[0] * self.wy_unit) * (1 + logarithm)
         share = FLOAT_ERROR if self.criterion == "entropy" else 1e-14
@@ -169,6 +171,8 @@ class RowStatistics:
 
     def _log_share(self, sums: Sums) -> float:
         """s log(s / w)."""
+        if sums.parts[0] == 0:
+            return 0.0
         return float(sums.parts[0] * self.wy_unit) * math.log(self._scale(sums))
 
 

@@ -55,6 +55,14 @@ class OutputStatistics(RowStatistics):
         of_outputs = zip(self.each, self.parts_of(whole), self.parts_of(left), strict=True)
         return self.mean_of(own.gain(*both) for own, *both in of_outputs)
 
+    def allows(self, left: Sums, right: Sums) -> bool:
+        """Of outputs that are zero in a node, no side has any target."""
+        of_outputs = zip(self.each, self.parts_of(left), self.parts_of(right), strict=True)
+        return all(
+            own.allows(*sides) or not any(side.parts[0] for side in sides)
+            for own, *sides in of_outputs
+        )
+
     def gain_error(self, whole: Sums, left: Sums) -> float:
         of_outputs = zip(self.each, self.parts_of(whole), self.parts_of(left), strict=True)
         return sum(own.gain_error(*both) for own, *both in of_outputs)

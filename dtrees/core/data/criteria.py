@@ -33,7 +33,7 @@ CRITERIA = {
         has_logarithms=True, has_bounds=False, has_known_gains=False, has_outputs=True
     ),
     "squared_error": Criterion(of_numbers=True, has_outputs=True),
-    "poisson": Criterion(of_numbers=True, has_logarithms=True),
+    "poisson": Criterion(of_numbers=True, has_logarithms=True, has_outputs=True),
     "chi_square": FUNCTION,
     "gain_ratio": FUNCTION,
     OF_USER: FUNCTION,

@@ -44,15 +44,20 @@ cdef void add_to_totals(const RowStatistics* of_row, const Layout* layout, int64
 
 cdef void add_outputs_of_row(const RowStatistics* of_row, int64_t row, int64_t w, Totals* totals,
                              int64_t* fields) noexcept nogil:
-    """Several outputs: add a row to sums. Moments have the unit of the coarsest output."""
+    """Several outputs: add a row to sums. Moments have the unit of the coarsest output.
+
+    Squares are rounded to it before they are weighed: a weight of two is two rows.
+    """
     cdef int64_t first = row * of_row.n_outputs
-    cdef int64_t o
+    cdef int64_t o, s
+    cdef int128_t y
     totals.n += 1
     totals.weight += w
     add_outputs(fields, of_row, row, w)
     for o in range(of_row.n_outputs if of_row.value != NULL else 0):
-        totals.moment += (<int128_t>of_row.target[first + o] * of_row.value[first + o]
-                          >> of_row.shift[o])
+        s = of_row.target[first + o]
+        y = of_row.value[first + o]
+        totals.moment += w * (y * y >> of_row.shift[o]) if w * y == s else s * y >> of_row.shift[o]
 
 
 cdef bint are_alike(const RowStatistics* of_row, int64_t row, int64_t other) noexcept nogil:

@@ -36,7 +36,7 @@ files: a change of a formula below is a new version of it.
                   squared error       (W s - w S)^2 / (w (W - w)) / W * (v (v / u))
                   gini                ((L (W - w) + R w) / (w (W - w)) - T / W) u,
                                       L, R, T sums of squares of left, right and node
-                  poisson             (s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W)) v
+                  poisson, 1 output   (s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W)) v
                   otherwise           0
                   of m outputs        gini, or the sum of their squared errors, by m
     impurity      gini                (m W^2 - T) / (W W) / m
@@ -472,7 +472,8 @@ def gains(
     unit, n_outputs = units.weight[inner], units.n_outputs
     n_statistics = statistics.shape[1]
     is_gini = criterion == "gini"
-    if not CRITERIA[criterion].has_known_gains or n_statistics < 2:
+    is_known = CRITERIA[criterion].has_known_gains and (criterion != "poisson" or n_outputs == 1)
+    if not is_known or n_statistics < 2:
         return np.zeros(len(inner))
     W, w = total[inner].astype(np.float64), total[left].astype(np.float64)
     with np.errstate(all="ignore"):

@@ -79,7 +79,8 @@ cdef struct Criterion:
     double square_unit      # the same: what a squared gradient adds to an impurity
     ScoreOfSides score_of_sides  # by function: of what both sides are told as, in user units
     void* context           # what the function is handed
-    const double* told      # of numbers, by output: offset, units of the sum and of squares
+    const double* told      # of numbers, by output: offset, units of both fields
+    bint has_logarithms     # of numbers: second fields are of y log y instead of squares
 
 
 cdef inline int64_t xlogx(const Criterion* criterion, int64_t x) noexcept nogil:

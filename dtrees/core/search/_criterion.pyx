@@ -62,6 +62,25 @@ cdef double gain_ratio(const double* left, const double* right, int n_classes,
     return (of_sides - within) / of_sides * (w + rest)
 
 
+cdef double poisson_of_outputs(const double* left, const double* right, int n,
+                               void* context) noexcept nogil:
+    """What a split takes off the half deviance, the mean over outputs. A side without any target
+    of an output that the other side has is not allowed."""
+    cdef double w = left[0]
+    cdef double v = right[0]
+    cdef double found = 0
+    cdef double mean
+    cdef int k
+    for k in range(1, n, 2):
+        mean = (w * left[k] + v * right[k]) / (w + v)
+        if mean > 0:
+            if left[k] <= 0 or right[k] <= 0:
+                return NONE
+            found += (w * left[k] * natural_log(left[k] / mean)
+                      + v * right[k] * natural_log(right[k] / mean))
+    return found / (n // 2)
+
+
 cdef double call(const double* left, const double* right, int n, void* context) noexcept nogil:
     """What a user's function says; the score of no split once it has failed."""
     with gil:
@@ -109,7 +128,10 @@ cdef SideScore compiled(ScoreOfSides function):
     return made
 
 
-COMPILED = {"chi_square": compiled(chi_square), "gain_ratio": compiled(gain_ratio)}
+COMPILED = {
+    "chi_square": compiled(chi_square), "gain_ratio": compiled(gain_ratio),
+    "poisson": compiled(poisson_of_outputs),    # of one output it is none
+}
 WITH_DATA = "double (double *, double *, int, void *)"
 WITHOUT_DATA = "double (double *, double *, int)"
 

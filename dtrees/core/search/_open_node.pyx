@@ -74,8 +74,12 @@ cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noe
     cdef int k
     cdef int64_t w = t.weight
     cdef int m = params.criterion.n_outputs
+    if params.criterion.sums_numbers and t.lowest == t.highest:
+        return 0.0
+    if params.criterion.has_logarithms:
+        return deviance_of_outputs(node, &params.criterion) / m
     if params.criterion.sums_numbers:
-        return 0.0 if t.lowest == t.highest else squares_of_outputs(node, &params.criterion) / m
+        return squares_of_outputs(node, &params.criterion) / m
     if node.class_totals != NULL:
         if params.criterion.impurity == ENTROPY:
             for k in range(params.criterion.n_classes):
@@ -108,6 +112,20 @@ cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noe
     if spread <= 0:
         return 0.0
     return <double>spread * params.criterion.value_unit * params.criterion.value_unit / W
+
+
+cdef double deviance_of_outputs(const OpenNode* node, const Criterion* c) noexcept nogil:
+    """Half the Poisson deviance of several outputs, summed up, per weight."""
+    cdef double W = <double>node.totals.weight * c.weight_unit
+    cdef double found = 0
+    cdef double S
+    cdef int o
+    for o in range(c.n_outputs):
+        S = <double>node.class_totals[o] * c.told[3 * o + 1]
+        if S > 0:
+            found += <double>node.class_totals[c.n_outputs + o] * c.told[3 * o + 2]
+            found -= S * natural_log(S / W)
+    return found / W if found > 0 else 0.0
 
 
 cdef double squares_of_outputs(const OpenNode* node, const Criterion* c) noexcept nogil:

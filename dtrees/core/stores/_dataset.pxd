@@ -27,5 +27,5 @@ cdef class Dataset:
     cdef bind_target(self, target, rules, bint zero_one)
     cdef bind_statistics(self, target, rules, weight, bint classification)
     cdef bind_outputs(self, target, rules, weight, bint classification)
-    cdef tuple bind_squares(self, target, outputs, weight, value, sums, finer)
+    cdef tuple bind_second(self, target, outputs, weight, value, sums, order)
     cdef bind_limits(self, target, rules, double total_weight)

@@ -17,6 +17,7 @@ from libc.string cimport memset
 
 from dtrees.core.data._columns cimport columns_of, pointer
 from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport (
     BY_FUNCTION, ENTROPY, GINI, POISSON, SQUARED, SQUARED_OUTPUTS, RowStatistics
 )
@@ -65,6 +66,15 @@ cdef bind_constraints(Limits* limits, rules, list alive):
         limits.sets_of_column = <const uint64_t*>pointer(alive, sets.ravel(), np.uint64)
         limits.n_set_words = sets.shape[1]
     return sets
+
+
+cdef take_logarithms(double[:, ::1] numbers):
+    """Let numbers that are not negative be their logarithms, and zeros stay."""
+    cdef int64_t i, o
+    for i in range(numbers.shape[0]):
+        for o in range(numbers.shape[1]):
+            if numbers[i, o] > 0:
+                numbers[i, o] = natural_log(numbers[i, o])
 
 
 cdef class Dataset:
@@ -141,7 +151,8 @@ cdef class Dataset:
     cdef bind_target(self, target, rules, bint zero_one):
         cdef Criterion* criterion = &self.params.criterion
         classification = target.kind == "classification"
-        is_function = CRITERIA[rules.criterion].is_function
+        has_logarithms = rules.criterion == "poisson" and target.n_outputs > 1
+        is_function = CRITERIA[rules.criterion].is_function or has_logarithms
         has_outputs = target.n_outputs > 1 or (is_function and not classification)
         weight = target.w
         live = np.ones(self.n_rows, dtype=np.uint8)
@@ -164,6 +175,7 @@ cdef class Dataset:
         criterion.n_classes = target.n_classes if classification else 0
         criterion.n_outputs = target.n_outputs
         criterion.value_field = 1
+        criterion.has_logarithms = has_logarithms
         criterion.weight_unit = target.weight_unit
         criterion.value_unit = 1.0 if classification else target.value_unit
         criterion.fixed_point = 1.0
@@ -265,8 +277,10 @@ cdef class Dataset:
         if weight is not None:
             sums = weight[:, None] * value if target.wy is None else target.wy.reshape(-1, m)
         if criterion.impurity == BY_FUNCTION:
-            value, sums, finer = self.bind_squares(target, outputs, weight, value, sums, finer)
-            order = np.arange(2 * m)
+            order = target.order_of_outputs() if criterion.has_logarithms else np.arange(m)
+            value, sums = self.bind_second(target, outputs, weight, value, sums, order)
+            order = np.concatenate([order, m + order])
+            finer = np.concatenate([finer, np.full(m, 2000)])   # a scale of zero
         else:
             criterion.impurity = SQUARED_OUTPUTS
             order = target.order_of_outputs()
@@ -296,24 +310,31 @@ cdef class Dataset:
             criterion.gain_unit = (criterion.wy_unit * (criterion.wy_unit / target.weight_unit)
                                    / target.n_outputs)
 
-    cdef tuple bind_squares(self, target, outputs, weight, value, sums, finer):
-        """Values, sums and units with squares of the outputs behind them, in a fixed point of
-        theirs; the units that a function is told of. Squares are no part of a moment."""
-        bits = [int(np.abs(each).max(initial=0)).bit_length() for each in value.T]
-        squares = np.rint(np.ldexp(value.astype(np.float64) ** 2, np.negative(bits)))
-        squares = squares.astype(np.int64)
-        of_row = squares
+    cdef tuple bind_second(self, target, outputs, weight, value, sums, order):
+        """Values and sums with second fields of the outputs behind them: squares, or y log y of
+        Poisson. Binds the units that a function is told of.
+
+        A second field is y times a factor, y itself or its logarithm, in a fixed point in which it
+        is no larger than y.
+        """
+        cdef bint has_logarithms = self.params.criterion.has_logarithms
+        factor = value.astype(np.float64, order="C")
+        if has_logarithms:
+            take_logarithms(np.multiply(factor, [own.value_unit for own in outputs], out=factor))
+        bits = np.frexp(np.abs(factor).max(axis=0, initial=0))[1].astype(np.int64)
+        factor = np.ldexp(factor, -bits)
+        second = np.rint(value * factor).astype(np.int64)
+        of_row = second
         if weight is not None and (target.wy is None or target.w_exponent == 0
                                    and target.wy_exponent == target.y_exponent):
-            of_row = weight[:, None] * squares
+            of_row = weight[:, None] * second
         elif weight is not None:
-            of_row = np.rint(np.ldexp(sums.astype(np.float64) * value, np.negative(bits)))
-        told = [(own.offset, own.wy_unit, np.ldexp(own.wy_unit * own.value_unit, bit))
-                for own, bit in zip(outputs, bits, strict=True)]
+            of_row = np.rint(sums * factor).astype(np.int64)
+        units = [1.0 if has_logarithms else own.value_unit for own in outputs]
+        told = [(outputs[o].offset, outputs[o].wy_unit,
+                 np.ldexp(outputs[o].wy_unit * units[o], bits[o])) for o in order]
         self.params.criterion.told = <const double*>pointer(self.alive, np.ravel(told), np.float64)
-        left_out = np.full(len(bits), 2000)  # a scale of zero
-        return (np.hstack([value, squares]), np.hstack([sums, of_row.astype(np.int64)]),
-                np.concatenate([finer, left_out]))
+        return np.hstack([value, second]), np.hstack([sums, of_row])
 
     def raise_error(self):
         """Raise what a user's criterion has raised during growth."""
