@@ -25,7 +25,7 @@ from dtrees.coding.column_types import category_array
 from dtrees.coding.labels import sort_labels
 from dtrees.coding.target import class_codes, class_weights, one_dimensional
 from dtrees.core.model.tree import IN_SUBSET, Forest, Tree, total_of
-from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan
+from dtrees.estimators.fit_plan import FitPlan
 
 if TYPE_CHECKING:
     from dtrees.estimators.forests import BaseForest
@@ -44,12 +44,11 @@ def add_block(forest: BaseForest, X: Any, y: Any, weight: Any, classes: Any = No
         weights = class_weights(forest.class_weight, labels[0], [1] * len(labels[0]))
         block.class_weight = dict(zip(labels[0].tolist(), weights.tolist(), strict=True))
     if isinstance(forest.random_state, Integral):
-        block.random_state = (int(forest.random_state) + len(own)) % LARGEST_SEED
-        seed = FitPlan(block).seed()
+        block.random_state = (int(forest.random_state) + len(own)) % 2**32
     else:
-        seed = FitPlan(forest).seed()
+        block.random_state = forest.random_state  # no copy of a state, which draws for each block
     columns = {"y": y, "sample_weight": weight, "bootstrap_groups": None}
-    block._fit(X, columns, None, None, (), seed, can_resume=False)
+    block._fit(X, columns, None, None, (), FitPlan(block).seed(), can_resume=False)
     learned = {name: own for name, own in vars(block).items() if name not in block._constraints}
     trees, book = block.forest_.trees, block.codebook_
     if labels is not None:

@@ -87,11 +87,12 @@ def test_numbers(kind):
     assert_allclose(model.predict(FRAME), sum(each.predict(FRAME) for each in own) / 2)
 
 
-def test_the_first_block_is_a_fit():
+@pytest.mark.parametrize("seed", [0, 2**32 - 1])
+def test_the_first_block_is_a_fit(seed):
     rows = FIRST
-    model = RandomForestClassifier(3, random_state=0)
+    model = RandomForestClassifier(3, random_state=seed)
     model.partial_fit(FRAME[rows], Y[rows], classes=CLASSES)
-    fitted = RandomForestClassifier(3, random_state=0).fit(FRAME[rows], Y[rows])
+    fitted = RandomForestClassifier(3, random_state=seed).fit(FRAME[rows], Y[rows])
     for mine, own in zip(model.forest_.trees, fitted.forest_.trees, strict=True):
         assert mine.equals(own)
     blocks_of(fitted, Y, [SECOND])

@@ -23,7 +23,7 @@ from tests.peers import classic
 CLASSIC = ("GradientBoostingClassifier", "GradientBoostingRegressor")
 HIST = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
 NAMES = {
-    sklearn.tree: ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    sklearn.tree: ("DecisionTreeClassifier", "DecisionTreeRegressor", "export_text", "plot_tree"),
     sklearn.ensemble: (
         *("AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor"),
         *("ExtraTreesClassifier", "ExtraTreesRegressor", "IsolationForest"),
