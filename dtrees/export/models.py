@@ -40,6 +40,7 @@ ADDED_LATER = {
     "l1_regularization": 0.0,
     "max_delta_step": 0.0,
     "path_smooth": 0.0,
+    "multi_strategy": "one_output_per_tree",
     "colsample_bytree": 1.0,
     "power": 1.5,
     "keep_rows": False,

@@ -777,6 +777,7 @@ def test_every_parameter_of_a_boosted_model_comes_back(tmp_path):
         "l1_regularization": 0.1,
         "max_delta_step": 0.7,
         "path_smooth": 2.0,
+        "multi_strategy": "multi_output_tree",
         "subsample": 0.7,
         "colsample_bytree": 0.9,
         "max_features": 0.6,
