@@ -59,7 +59,7 @@ from dtrees.constraints import (
 from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import TAKEN_BYTES, boost
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, OwnLoss, initial_of_classes
-from dtrees.core.losses.outputs import AnyLoss
+from dtrees.core.losses.outputs import AnyLoss, OutputLosses
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators import base
 from dtrees.estimators.base import (
@@ -774,6 +774,62 @@ class BaseBoosting(BaseModel):
         found[:] = made
         return found.reshape(-1, self.n_trees_per_iteration_)
 
+    @checked(number=(IntegerIn(0),))
+    def of_target(self, number: int) -> Self:
+        """Return the model of one of several targets, for what knows one target only.
+
+        Parameters
+        ----------
+        number : int
+            Of the column of `y`, from 0.
+
+        Returns
+        -------
+        model : object
+            A fitted estimator of the same class and parameters, with the trees of this target, or
+            its steps in the trees of all, and no scores. Of one target, the model itself.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        ValueError
+            There is no such target.
+        """
+        if number >= self.n_outputs_:
+            raise ValueError(
+                f"number must be below {self.n_outputs_}, the number of targets. Got {number}."
+            )
+        if not isinstance(self._fit_loss, OutputLosses):
+            return self
+        (loss, own), n_trees = self._fit_loss.own[number], self.n_trees_per_iteration_
+        trees = self.forest_.trees
+        if n_trees < len(self._initial):
+            trees = tuple(tree.of_output(number) for tree in trees)
+        else:
+            firsts = range(0, len(trees), n_trees)
+            trees = tuple(tree for at in firsts for tree in trees[at : at + n_trees][own])
+        made: Self = self._unfitted()
+        if isinstance(self.class_weight, list):
+            made.class_weight = self.class_weight[number]
+        learned = self._learned_attributes()
+        learned.pop("_curves", None)
+        for name in ("classes_", "n_classes_"):
+            if name in learned:
+                learned[name] = learned[name][number]
+        made.__dict__.update(
+            learned,
+            n_trees_per_iteration_=own.stop - own.start,
+            train_score_=np.array([]),
+            validation_score_=np.array([]),
+            codebook_=self.codebook_,
+            forest_=Forest(trees),
+            _saw_missing=read_only(self._saw_missing & columns_tested(trees, self.n_features_in_)),
+            _initial=self._initial[own].copy(),
+            _fit_loss=loss,
+        )
+        return made
+
     @property
     def n_outputs_(self) -> int:
         """Number of targets."""
@@ -781,7 +837,9 @@ class BaseBoosting(BaseModel):
         return getattr(self._fit_loss, "n_outputs", 1)
 
     def _summed(self) -> tuple[Any, ...]:
-        self._refuse_outputs("What reads trees", "Fit a model per target.")
+        self._refuse_outputs(
+            "What reads trees", "Give it the model of one of them: model.of_target(0)."
+        )
         trees, classes = self.forest_.trees, getattr(self, "classes_", None)
         loss: Any = self._fit_loss
         if classes is None:
@@ -791,7 +849,9 @@ class BaseBoosting(BaseModel):
         return trees, self._initial, "softmax" if len(classes) > 2 else "logit"
 
     def _parts(self) -> Parts:
-        self._refuse_outputs("A model file", "Pickle it instead, or save a model per target.")
+        self._refuse_outputs(
+            "A model file", "Pickle it instead, or save the model of each: model.of_target(0)."
+        )
         parts = super()._parts()
         parts.attributes["_fit_loss"] = said_of(self._fit_loss, type(self).__name__)
         return parts

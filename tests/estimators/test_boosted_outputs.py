@@ -54,6 +54,10 @@ def classifier(**given):
     return GradientBoostingClassifier(**{**HOW, **given})
 
 
+def joint(**given):
+    return regressor(multi_strategy="multi_output_tree", **given)
+
+
 def assert_trees_are(model, alone, output, n_values=1):
     """The trees of an output are those of a model of it alone, bit for bit."""
     first = sum(max(n, 1) for n in n_values[:output]) if isinstance(n_values, list) else output
@@ -260,6 +264,34 @@ def test_a_checkpoint_goes_on(tmp_path):
         regressor(**DRAWS).fit(X, NUMBERS[:, ::-1], checkpoint=tmp_path)
 
 
+@pytest.mark.parametrize("kind", [regressor, joint, classifier])
+def test_the_model_of_a_target_has_files_and_shap_values(kind, tmp_path):
+    y = CLASSES if kind is classifier else NUMBERS / NUMBERS.std(axis=0)
+    given = {"class_weight": [None, {0: 1, 1: 2, 2: 1, 3: 1}, None]} if kind is classifier else {}
+    model = kind(**given).fit(X, y, eval_set=[(X, y)])
+    for output in range(3):
+        own = model.of_target(output)
+        np.testing.assert_array_equal(own.predict(X), model.predict(X)[:, output])
+        if kind is classifier:
+            np.testing.assert_array_equal(own.predict_proba(X), model.predict_proba(X)[output])
+        dtrees.save(own, tmp_path / "model.dtrees")
+        again = dtrees.load(tmp_path / "model.dtrees")
+        np.testing.assert_array_equal(again.predict(X), own.predict(X))
+        assert own.of_target(0) is own
+        assert own.best_iteration_ is None
+    own = model.of_target(1)
+    sums = own.predict_contributions(X[:4]).reshape(4, -1, X.shape[1] + 1).sum(axis=2)
+    raw = own.decision_function(X[:4]) if kind is classifier else own.predict(X[:4])[:, None]
+    np.testing.assert_allclose(sums, raw, atol=1e-12)
+    if kind is regressor:
+        assert_trees_are(model, own, 1)
+        assert dtrees.export_text(own)
+    with pytest.raises(ValueError, match="number must be below 3"):
+        model.of_target(3)
+    with pytest.raises(ValueError, match=r"model\.of_target\(0\)"):
+        dtrees.save(model, tmp_path / "model.dtrees")
+
+
 def test_folds_are_fitted_one_by_one():
     found = cross_validate(regressor(), X, NUMBERS, cv=3)["test_score"]
     np.testing.assert_array_equal(found, cross_val_score(regressor(), X, NUMBERS, cv=3))
@@ -281,10 +313,6 @@ def test_labels_of_several_types():
 
 GRID = np.round(64 * NUMBERS / NUMBERS.std(axis=0)) / 64  # whose sums are exact
 HOLES = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
-
-
-def joint(**given):
-    return regressor(multi_strategy="multi_output_tree", **given)
 
 
 def slow_tree(X, residuals, n_leaves, l2, least):

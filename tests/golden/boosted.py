@@ -7,6 +7,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 import dtrees
 from tests.golden.tables import made, table, target, weights
 from tests.golden.ways import Way
@@ -62,6 +64,40 @@ def boosted(
     return made(model, X, y, w, way, 4 if entry == "folds" else None)
 
 
+SEVERAL = (  # loss, table, rows, weight, strategy, rules
+    ("squared_error", "numbers", 4_000, "none", "one_output_per_tree", RULES[1]),
+    ("huber", "mixed", 3_000, "whole", "one_output_per_tree", RULES[5]),
+    ("poisson", "sparse", 2_000, "fractions", "one_output_per_tree", RULES[2]),
+    ("log_loss", "steps", 4_000, "whole", "one_output_per_tree", RULES[1]),
+    ("squared_error", "numbers", 4_000, "none", "multi_output_tree", RULES[0]),
+    ("absolute_error", "steps", 3_000, "whole", "multi_output_tree", RULES[1]),
+    ("huber", "wide", 2_000, "fractions", "multi_output_tree", RULES[6]),
+)
+
+
+def several(
+    loss: str,
+    table_kind: str,
+    n_rows: int,
+    weight: str,
+    strategy: str,
+    parameters: dict[str, Any],
+    way: Way,
+) -> list[Any]:
+    """The model of a case of several targets."""
+    X, of_classes = table(table_kind, n_rows), loss == "log_loss"
+    if of_classes:
+        y = np.column_stack([target(table_kind, n_rows, n) for n in (2, 4)])
+        model = dtrees.GradientBoostingClassifier()
+    else:
+        own = target(table_kind, n_rows, 0)
+        y = np.column_stack([own, 50 * np.sqrt(own), own[::-1]])
+        model = dtrees.GradientBoostingRegressor(loss, multi_strategy=strategy)
+    given = {"max_iter": 5, "learning_rate": 0.3, "early_stopping": False, **parameters}
+    model.set_params(random_state=3, n_jobs=way.n_jobs, regime="local", **given)
+    return made(model, X, y, weights(weight, n_rows), way)
+
+
 def named(loss: str, n_classes: int) -> str:
     """A loss in the name of a case."""
     return f"{loss} of {n_classes}" if n_classes else loss
@@ -80,3 +116,5 @@ def cases() -> Iterator[tuple[str, Any]]:
         weight, entry = ("none", "whole")[number % 2], ("fit", "folds")[number // 2 % 2]
         text = f"boosted {named(loss, n_classes)} {kind} {n_rows} {weight} {entry} penalties"
         yield text, partial(boosted, loss, n_classes, kind, n_rows, weight, PENALTIES, entry)
+    for number, case in enumerate(SEVERAL):
+        yield f"boosted several {' '.join(map(str, case[:-1]))} {number}", partial(several, *case)
