@@ -38,6 +38,14 @@ TARGETS = {
     "two classes": (GradientBoostingClassifier, F > 1),
     "three classes": (GradientBoostingClassifier, np.digitize(F, [0, 1])),
     "numbers": (GradientBoostingRegressor, F),
+    "several classes": (
+        partial(GradientBoostingClassifier, subsample=0.7),
+        np.c_[F > 1, np.digitize(F, [0, 1])].astype(int),
+    ),
+    "several numbers": (
+        partial(GradientBoostingRegressor, "poisson"),
+        np.c_[np.abs(F), np.exp(F)],
+    ),
     "regularized": (
         partial(
             GradientBoostingRegressor,
@@ -95,6 +103,19 @@ class Heard(Callback):
 
 
 class TestOneHash:
+    @pytest.mark.parametrize("loss", ["squared_error", "huber"])
+    def test_trees_of_all_targets(self, loss, processes):
+        given = {"loss": loss, "multi_strategy": "multi_output_tree", "subsample": 0.7}
+        table, y = da.from_array(X, chunks=(250, -1)), np.c_[F, 1 - F**2]
+        model = model_of("numbers", **given)[0].fit(X, y, sample_weight=WEIGHT)
+        with processes.as_current():
+            other = clone(model).set_params(regime="replicated")
+            other.fit(table, da.from_array(y, chunks=(250, -1)), sample_weight=WEIGHT)
+            np.testing.assert_array_equal(other.predict(X), model.predict(X))
+            with pytest.raises(ValueError, match="does not support the partitioned regime"):
+                other.set_params(regime="partitioned").fit(table, y)
+        assert ours(processes) == []
+
     @pytest.mark.parametrize("name", TARGETS)
     def test_a_table_in_memory(self, name, processes):
         model, y = model_of(name, regime="replicated")

@@ -76,7 +76,7 @@ class TestOneHash:
     def test_of_few_codes(self, name, three, monkeypatch):
         """All members search all columns: a message less in every round."""
         of_parts = fit(three, name, max_bins=31)
-        monkeypatch.setattr(boosting, "WHOLE_CODES", 3 * 5 * 31)
+        monkeypatch.setattr(boosting, "WHOLE_CODES", 4 * 5 * 31)
         model = fit(three, name, max_bins=31)
         assert found(model) == found(of_parts) == expected_of(name, max_bins=31)
         fewer = of_parts.fit_report_["rounds"] - model.fit_report_["rounds"]
