@@ -26,7 +26,7 @@ from benchmarks.forests.opponents import CALLS, is_regression, row_by_row, wante
 from benchmarks.measure import in_turns
 
 TURNS, BUDGET = 7, 60.0
-ITERATIONS, TEXT_ITERATIONS = 100, 20
+ITERATIONS, TEXT_ITERATIONS, FEW_ITERATIONS = 100, 20, 20
 PREDICTED = 1_000_000  # rows
 TABLE = Table(
     ("work, one thread", "ours, s", "theirs, s", "ours / theirs", "reach / aim", "verdict"),
@@ -193,7 +193,40 @@ def _one_by_one(scale: Scale) -> Contest:
     return row_by_row(ours(X, y, 1), lightgbm(X, y, 1).booster_, X)
 
 
+def _targets(strategy: str, scale: Scale) -> Contest:
+    """Ten targets of numbers, by either strategy of XGBoost's; one thread."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(scale.rows(20_000), 20)).astype(np.float32)
+    y = X[:, :10] + X[:, 1:11] ** 2 + 0.5 * rng.normal(size=(len(X), 10))
+    how = {"multi_strategy": strategy}
+    wanted("xgboost", "xgboost")
+
+    def mean_squares(one: Any, other: Any) -> str:
+        errors = [mean_squared_error(y, model.predict(X)) for model in (one, other)]
+        return "training errors {:.4g} and {:.4g}".format(*errors)
+
+    model = dtrees.GradientBoostingRegressor(
+        max_iter=FEW_ITERATIONS, early_stopping=False, n_jobs=1, **how
+    )
+    other = partial(xgboost, X, y, 1, FEW_ITERATIONS, min_child_weight=20, **how)
+    return Contest(partial(model.fit, X, y), {"XGBoost": other}, mean_squares)
+
+
 CASES = [
+    *(
+        Case(
+            f"boost-targets-{name}",
+            "boost",
+            f"boosting, 20,000 × 20 float32, ten targets, {words}, 20 iterations, against XGBoost",
+            partial(_targets, strategy),
+            2,
+            4,
+        )
+        for name, strategy, words in (
+            ("each", "one_output_per_tree", "a tree for each"),
+            ("joint", "multi_output_tree", "a tree for all"),
+        )
+    ),
     *(
         Case(
             f"boost-{name}",
