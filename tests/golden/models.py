@@ -5,7 +5,9 @@ What they are stands in some lists: *drawn* ones are small and of all kinds, see
 (rows that need 16 bits and more, nodes that are large, cells that are packed, columns side by
 side); *boosted* ones have every loss; *balanced* ones have classes and rows that weigh fractions;
 *reweighted* ones are of AdaBoost; *several* ones have several targets, which no rounds take yet;
-*functions* are criteria that are, which rounds refuse; *random* ones draw the splits of a tree.
+*functions* are criteria that are, which rounds refuse; *random* ones draw the splits of a tree;
+*blocks* have trees of blocks with other categories and classes; *infinite* ones are boosted, of
+tables with ends.
 The drawn cases depend on that file: their digests are written anew after a change of what it
 draws. Each is made in several ways (`ways`), which have to agree: with wide instructions and
 without, on one thread and on two, in the table's own process and in rounds over its blocks.
@@ -333,6 +335,32 @@ def _random() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
         yield f"random {estimator} {criterion} {kind} {n_rows} {weight} {entry}", found
 
 
+def _blocks() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    def models(estimator: str, n_classes: int, way: Way) -> list[Any]:
+        X, y = table("mixed", 4_000), target("mixed", 4_000, n_classes)
+        model = getattr(dtrees, estimator)(3, random_state=3, n_jobs=way.n_jobs)
+        classes = {"classes": np.arange(n_classes)} if n_classes else {}
+        code = X["many"].cat.codes.to_numpy()
+        for rows in (code < 45, (code > 20) & (y < 3)):
+            model.partial_fit(X[rows], y[rows], **classes)
+        return [model]
+
+    for estimator, n_classes in (("RandomForestClassifier", 4), ("ExtraTreesRegressor", 0)):
+        yield f"blocks {estimator} mixed 4000", partial(models, estimator, n_classes)
+
+
+def _infinite() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    def models(kind: str, n_rows: int, way: Way) -> list[Any]:
+        X, y = table(kind, n_rows).copy(), target(kind, n_rows, 0).copy()
+        cells = X.data if kind == "sparse" else X[:, :3].T
+        cells[..., ::9], cells[..., 4::9] = np.inf, -np.inf
+        how = {"max_iter": 6, "random_state": 3, "n_jobs": way.n_jobs, "regime": "local"}
+        return made(dtrees.GradientBoostingRegressor(**how), X, y, weights("whole", n_rows), way)
+
+    for kind, n_rows in (("numbers", 5_000), ("sparse", 3_000)):
+        yield f"infinite {kind} {n_rows}", partial(models, kind, n_rows)
+
+
 CASES: dict[str, Callable[[Way], list[Any]]] = {
     **{f"drawn {seed}": partial(drawn, seed) for seed in range(5_000, 5_000 + N_DRAWN)},
     **dict(_chosen()),
@@ -344,4 +372,6 @@ CASES: dict[str, Callable[[Way], list[Any]]] = {
     **dict(_several()),
     **dict(_functions()),
     **dict(_random()),
+    **dict(_blocks()),
+    **dict(_infinite()),
 }
