@@ -7,7 +7,9 @@ import pickle
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+import dask
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import LowLevelCallable
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 
 import dtrees
 from dtrees import (
@@ -137,13 +140,60 @@ class Heard(Callback):
 
 
 def test_folds_grow_one_by_one():
-    """As the loop over folds does, with a compiled function as with one in Python."""
+    """As folds that grow together do by the compiled function."""
     X, y = table(3)
     scores = [
         cross_validate(RandomForestClassifier(2, criterion=criterion, random_state=0), X, y, cv=3)
         for criterion in ("chi_square", ChiSquare())
     ]
     assert np.array_equal(scores[0]["test_score"], scores[1]["test_score"])
+
+
+def same(one, other):
+    arrays = dict(one.arrays()), dict(other.arrays())
+    return all(np.array_equal(arrays[0][n], arrays[1][n], equal_nan=True) for n in arrays[0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("criterion", ["chi_square", "gain_ratio"])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_folds_grow_together(n_classes, criterion, class_weight, weighted, caplog):
+    """Each has the tree of a fit in which other rows weigh nothing."""
+    X, y = table(n_classes)
+    weight = np.arange(len(y)) % 3 + 1 if weighted else np.ones(len(y), dtype=int)
+    how = {"criterion": criterion, "class_weight": class_weight, "min_samples_leaf": 2}
+    for kind in (DecisionTreeClassifier, partial(dtrees.ExtraTreesClassifier, 2)):
+        model = kind(random_state=0, max_bins=None, **how)
+        cv = list(KFold(4).split(y))
+        with caplog.at_level("INFO", logger="dtrees"):
+            found = cross_validate(
+                model, X, y, cv=cv, params={"sample_weight": weight}, return_estimator=True
+            )
+        assert "one by one" not in caplog.text
+        for (rows, _), fold in zip(cv, found["estimator"], strict=True):
+            own = np.zeros(len(y))
+            own[rows] = weight[rows]
+            one = clone(model).fit(X, y, own)
+            trees = [
+                each.forest_.trees if hasattr(each, "forest_") else [each.tree_.model]
+                for each in (one, fold)
+            ]
+            assert all(map(same, *trees))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("criterion", ["chi_square", "gain_ratio"])
+@pytest.mark.parametrize("forest", ["RandomForest", "ExtraTrees", "Bagging"])
+@pytest.mark.parametrize("max_bins", [None, 20])
+def test_rounds_over_blocks_have_the_same_bits(n_classes, criterion, forest, max_bins):
+    X, y = table(n_classes, 1_000)
+    kind = getattr(dtrees, forest + "Classifier")
+    model = kind(2, criterion=criterion, random_state=0, max_bins=max_bins)
+    here = clone(model).fit(X, y)
+    with dask.config.set({"scheduler": "threads", "dtrees.gather-rows": 50}):
+        rounds = clone(model).set_params(regime="partitioned").fit(X, y)
+    assert all(map(same, here.forest_.trees, rounds.forest_.trees))
 
 
 class Broken(Criterion):

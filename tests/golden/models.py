@@ -5,7 +5,8 @@ What they are stands in some lists: *drawn* ones are small and of all kinds, see
 (rows that need 16 bits and more, nodes that are large, cells that are packed, columns side by
 side); *boosted* ones have every loss; *balanced* ones have classes and rows that weigh fractions;
 *reweighted* ones are of AdaBoost; *several* ones have several targets, which no rounds take yet;
-*functions* are criteria that are, which rounds refuse; *random* ones draw the splits of a tree;
+*functions* are criteria that are, of which rounds refuse those of users; *random* ones draw the
+splits of a tree;
 *blocks* have trees of blocks with other categories and classes; *infinite* ones are boosted, of
 tables with ends.
 The drawn cases depend on that file: their digests are written anew after a change of what it
@@ -312,7 +313,8 @@ FUNCTIONS = (
 def _functions() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
     def models(*case: Any) -> list[Any]:
         *case, way = case
-        with dask.config.set({"dtrees.regime": "local"}):
+        of_users = not isinstance(case[3], str)
+        with dask.config.set({"dtrees.regime": "local"} if of_users else {}):
             return chosen(*case, "fit", way)
 
     for *case, rules in FUNCTIONS:

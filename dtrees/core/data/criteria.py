@@ -27,6 +27,7 @@ class Criterion:
 FUNCTION = Criterion(is_function=True, has_bounds=False, has_known_gains=False)
 OF_USER = "user"  # a `dtrees.criteria.Criterion`, of classes
 OF_USER_NUMBERS = "user_numbers"  # and of numbers
+OF_USERS = (OF_USER, OF_USER_NUMBERS)
 CRITERIA = {
     "gini": Criterion(has_outputs=True),
     "entropy": Criterion(

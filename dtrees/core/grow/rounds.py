@@ -37,7 +37,7 @@ from functools import partial
 
 import numpy as np
 
-from dtrees.core.data.criteria import CRITERIA, OF_USER, OF_USER_NUMBERS
+from dtrees.core.data.criteria import OF_USERS
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.grow.node_record import PartialTree
@@ -73,13 +73,10 @@ def grow_in_rounds(
     `blocks` finish is not part of it.
     """
     rules = spec.common.rules
-    if CRITERIA[rules.criterion].is_function:
-        what = f"criterion={rules.criterion!r}"
-        if rules.criterion in (OF_USER, OF_USER_NUMBERS):
-            what = "a criterion of your own"
+    if rules.criterion in OF_USERS:
         raise ValueError(
-            f"Trees of {what} need all rows in one place: replicate them, or choose another "
-            "criterion."
+            "Trees of a criterion of your own need all rows in one place: replicate them, or "
+            "choose another criterion."
         )
     blocks.begin(spec.common)
     begin = roots_of(spec, numbers, blocks)

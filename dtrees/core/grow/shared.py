@@ -24,7 +24,7 @@ import numpy as np
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core.data.criteria import CRITERIA, LOGARITHMS
+from dtrees.core.data.criteria import LOGARITHMS, OF_USERS
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
 from dtrees.core.data.tuning import Tuning
@@ -160,8 +160,8 @@ def why_alone(coded: CodedMatrix, rules: GrowthRules, tuning: Tuning) -> str:
     To count all codes of a column of many codes, for each cell and set, costs more than growths one
     by one. Bounds of intervals of codes know neither orders nor random splits.
     """
-    if CRITERIA[rules.criterion].is_function:
-        return "their criterion is a function"
+    if rules.criterion in OF_USERS:
+        return "their criterion is a user's"
     if tuning.shared_rows > 0 and (rules.random_splits or rules.monotonic is not None):
         many = (coded.storage != SPARSE) & (coded.n_codes >= tuning.interval_codes)
         if 2 * many.sum() > coded.n_columns:

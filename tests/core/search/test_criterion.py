@@ -99,10 +99,11 @@ def test_gain_ratio_is_between_zero_and_one(classes):
     assert found == pytest.approx(n * ratio_of_gain(left, right), abs=1e-9 * n)
 
 
-def test_rows_in_several_places_are_refused():
+def test_rows_in_several_places_are_refused_to_users():
     X, y = np.arange(40.0).reshape(-1, 1), np.arange(40) % 3
     book, coded = CodeBook.fit_encode(X)
     target, halves = Target.classification(y), np.array_split(np.arange(40), 2)
     parts = [(coded.take(rows), target.take(rows)) for rows in halves]
+    rules = GrowthRules(criterion="user", score=lambda left, right: 0.0)
     with pytest.raises(ValueError, match="rows in one place"):
-        grow_blocks(parts, GrowthRules(criterion="chi_square"), book.thresholds)
+        grow_blocks(parts, rules, book.thresholds)
