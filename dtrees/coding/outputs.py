@@ -12,7 +12,7 @@ as scikit-learn does. Each output of numbers has its own unit, as if it were fit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -70,9 +70,12 @@ class Outputs(Target):
     ----------
     of_outputs : tuple of Target
         The target of each output alone, of no rows: its classes, or its units.
+    order : int64 (n_outputs,)
+        Outputs of numbers as `order_of_outputs` has them, of all rows of the table.
     """
 
     of_outputs: tuple[Target, ...] = ()
+    order: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def n_outputs(self) -> int:
@@ -187,7 +190,7 @@ class Outputs(Target):
         if first.wy is not None and first.wy is not first.y:
             wy = np.stack([target.wy for target in targets if target.wy is not None]).T
         coarsest = min(each.y_exponent for each in targets)
-        return cls(
+        made = cls(
             first.kind,
             y,
             n_classes=n_classes,
@@ -201,6 +204,7 @@ class Outputs(Target):
                 replace(each, y=each.y[:0], w=None, wy=None, means=None) for each in targets
             ),
         )
+        return made if of_classes else replace(made, order=made.order_of_outputs())
 
 
 def shares_by_output(shares: np.ndarray, n_classes: Sequence[int]) -> list[np.ndarray]:

@@ -253,9 +253,15 @@ class BaseModel(BaseEstimator):
         return made
 
     def _answer(self, method: str, X: Any, predictor: Predictor | Explainer | None = None) -> Any:
-        """The predictor's answer for a table; for a Dask collection a lazy one."""
+        """The predictor's answer for a table; for a Dask collection a lazy one.
+
+        Of several targets of classes, a list of them.
+        """
         if "n_features_in_" not in self.__dict__:  # which takes longer than a row
             check_is_fitted(self)
+        are_lists = method in ("predict_proba", "predict_log_proba") and is_lazy(X)
+        if are_lists and isinstance(self.classes_, list) and hasattr(self, "of_target"):
+            return [self.of_target(k)._answer(method, X) for k in range(self.n_outputs_)]
         return answered(predictor or self._predictor(), method, X, self.n_jobs)
 
     def _refuse_outputs(self, what: str, instead: str) -> None:

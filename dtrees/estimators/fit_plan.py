@@ -276,7 +276,6 @@ class FitPlan:
         """What trees and forests do not do with several targets, and whether it is asked for."""
         own = self.estimator
         return {
-            "partitions of a Dask collection": isinstance(X, PartitionedTable),
             f"criterion={own.criterion!r}": not CRITERIA[self.criterion].has_outputs,
             "monotonic_cst (Monotonicity constraints are not supported with multiple output)": (
                 own.monotonic_cst is not None

@@ -159,11 +159,6 @@ def _grown(
         n_cells=coded.n_rows * coded.n_columns,
         kept=coded.reason if isinstance(coded, CodedPartitions) else None,
     )
-    if growth.target.n_outputs > 1 and choice.regime != "local":
-        raise ValueError(
-            f"The {choice.regime} regime ({choice.reason}) does not support several targets yet. "
-            "Set regime='local', or fit a model per column of y."
-        )
     logger.info("regime %s: %s", choice.regime, choice.reason)
     stats.regime, stats.reason = choice.regime, choice.reason
     if choice.regime == "partitioned":

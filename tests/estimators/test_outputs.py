@@ -6,6 +6,7 @@ import pickle
 from functools import partial
 
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -401,7 +402,6 @@ REFUSED = {
     "monotonic": (DecisionTreeRegressor(monotonic_cst=[1, 0, 0, 0]), "monotonic_cst"),
     "rows": (RandomForestRegressor(keep_rows=True), "keep_rows"),
     "rows of a tree": (DecisionTreeRegressor(keep_rows=True), "keep_rows"),
-    "regime": (RandomForestRegressor(regime="partitioned"), "partitioned regime"),
     "adaboost": (AdaBoostClassifier(), "AdaBoostClassifier"),
 }
 
@@ -466,14 +466,48 @@ def test_checkpoints_go_on(table, kind, tmp_path):
             made(kind).fit(X, other.squeeze(), checkpoint=tmp_path)
 
 
-def test_collections_refuse_them(table, tmp_path):
+def frame_of(values):
+    frame = pd.DataFrame(values, index=np.arange(len(values)) * 3)
+    return dd.from_pandas(frame, npartitions=3, sort=False)
+
+
+def array_of(values):
+    return da.from_array(values, chunks=(50, values.shape[1]))
+
+
+@pytest.mark.parametrize("make", [array_of, frame_of])
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_collections_are_tables(table, kind, make):
     X, classes, numbers = table
-    for model in (DecisionTreeRegressor(), RandomForestRegressor(2)):
-        with pytest.raises(ValueError, match="several targets"):
-            model.fit(da.from_array(X, chunks=(50, -1)), numbers)
-    model = DecisionTreeClassifier().fit(X, classes)
-    with pytest.raises(ValueError, match="is a list of arrays"):
-        model.predict_proba(da.from_array(X, chunks=(50, -1)))
+    y = classes if kind in CLASSIFIERS else numbers
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    here = made(kind).fit(pd.DataFrame(X) if make is frame_of else X, y, weight)
+    answers = here.predict(X if make is array_of else pd.DataFrame(X))
+    for given in (y, array_of(y), frame_of(y)):
+        model = made(kind).fit(make(X), given, da.from_array(weight, chunks=60))
+        lazy = model.predict(make(X))
+        np.testing.assert_array_equal(np.asarray(lazy.compute()), answers)
+    if kind in REGRESSORS:
+        assert model.score(make(X), array_of(y)) == here.score(X, y)
+        return
+    for method in ("predict_proba", "predict_log_proba"):
+        lazy, shares = getattr(model, method)(make(X)), getattr(here, method)(X)
+        assert type(lazy) is list
+        for own, known in zip(lazy, shares, strict=True):
+            np.testing.assert_array_equal(np.asarray(own.compute()), known)
+
+
+def test_rounds_refuse_deviances(table):
+    X, _, numbers = table
+    model = RandomForestRegressor(2, criterion="poisson", regime="partitioned")
+    with pytest.raises(ValueError, match=r"'poisson' of several targets need all rows"):
+        model.fit(X, np.abs(numbers))
+
+
+def test_lengths_of_collections_that_differ(table):
+    X, _, numbers = table
+    with pytest.raises(ValueError, match=r"160|inconsistent"):
+        RandomForestRegressor(2).fit(array_of(X), array_of(numbers[1:]))
 
 
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])

@@ -4,11 +4,10 @@ What they are stands in some lists: *drawn* ones are small and of all kinds, see
 `tests/parallel/random_layouts.py`; *chosen* ones are large enough for every way that growth takes
 (rows that need 16 bits and more, nodes that are large, cells that are packed, columns side by
 side); *boosted* ones have every loss; *balanced* ones have classes and rows that weigh fractions;
-*reweighted* ones are of AdaBoost; *several* ones have several targets, which no rounds take yet;
-*functions* are criteria that are, of which rounds refuse those of users; *random* ones draw the
-splits of a tree;
-*blocks* have trees of blocks with other categories and classes; *infinite* ones are boosted, of
-tables with ends.
+*reweighted* ones are of AdaBoost; *several* ones have several targets; *functions* are criteria
+that are, of which rounds refuse those of users; *random* ones draw the splits of a tree; *blocks*
+have trees of blocks with other categories and classes; *infinite* ones are boosted, of tables with
+ends.
 The drawn cases depend on that file: their digests are written anew after a change of what it
 draws. Each is made in several ways (`ways`), which have to agree: with wide instructions and
 without, on one thread and on two, in the table's own process and in rounds over its blocks.
@@ -274,7 +273,7 @@ def several(
     parameters: dict[str, Any],
     way: Way,
 ) -> list[Any]:
-    """A model of several targets, which grows in this process."""
+    """A model of several targets."""
     X, n_classes = table(kind, n_rows), (0, 0, 0) if criterion == "squared_error" else (2, 3, 5)
     y = np.column_stack([target(kind, n_rows, n) for n in n_classes])
     if not any(n_classes):
@@ -283,8 +282,7 @@ def several(
     more = {} if estimator.startswith("DecisionTree") else {"n_estimators": 3}
     made_of = {"random_state": 3, "n_jobs": way.n_jobs, **more, **parameters}
     model = getattr(dtrees, estimator)(criterion=criterion, **made_of)
-    with dask.config.set({"dtrees.regime": "local"}):
-        return [model.fit(X, y, sample_weight=weights(weight, n_rows))]
+    return [model.fit(X, y, sample_weight=weights(weight, n_rows))]
 
 
 def _several() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:

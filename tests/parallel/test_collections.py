@@ -238,6 +238,29 @@ CASES |= {
     "reweighted, sparse": (AdaBoostClassifier(3, max_bins=8, **ADA), SPARSE, Y, None),
     "reweighted bags": (AdaBoostRegressor(3, **ADA), X, NUMBERS, WEIGHTS),
 }
+SEVERAL_NUMBERS = np.column_stack([NUMBERS, 1e5 * np.nan_to_num(X[:, 2]) + Y, 1e-6 * NUMBERS**2])
+SEVERAL_CLASSES = np.column_stack([Y, TWO, FIVE])
+CASES |= {
+    "several": (RandomForestRegressor(3, max_bins=32, random_state=5), X, SEVERAL_NUMBERS, None),
+    "several, weights": (
+        RandomForestClassifier(2, class_weight="balanced", random_state=5),
+        *(X, SEVERAL_CLASSES, WEIGHTS),
+    ),
+    "several of a tree": (
+        DecisionTreeRegressor(max_leaf_nodes=20, ccp_alpha=1e-3, random_state=5),
+        *(FRAME, SEVERAL_NUMBERS, WEIGHTS),
+    ),
+    "several, mixed": (
+        DecisionTreeClassifier(criterion="entropy", random_state=5),
+        *(FRAME, SEVERAL_CLASSES, None),
+    ),
+    "several cuts": (ExtraTreesRegressor(2, random_state=5), X, SEVERAL_NUMBERS, WEIGHTS),
+    "several, sparse": (BaggingClassifier(2, random_state=5), SPARSE, SEVERAL_CLASSES, WEIGHTS),
+    "several, sparse numbers": (
+        RandomForestRegressor(2, min_samples_leaf=3, random_state=5),
+        *(SPARSE, SEVERAL_NUMBERS, None),
+    ),
+}
 BOOSTED_FOLDS = ("boosted", "boosted medians", "boosted and stopped", "boosted, sparse")
 BOOSTED = {"max_iter": 4, "max_leaf_nodes": 6, "min_samples_leaf": 3, "random_state": 5}
 CASES |= {

@@ -231,7 +231,7 @@ cdef class RoundTree:
     def reserve(self, RoundNode node):
         """Record a node whose sums are not known; `graft` takes its place."""
         if node.node.class_totals != NULL:
-            memset(node.node.class_totals, 0, self.params.n_statistics * sizeof(int64_t))
+            memset(node.node.class_totals, 0, self.params.criterion.n_classes * sizeof(int64_t))
         self.write(&node.node)
 
     def graft(self, RoundNode node, subtree):

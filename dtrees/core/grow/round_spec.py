@@ -179,4 +179,5 @@ def scale_of_root(spec: RoundSpec, target: Target, sums: np.ndarray) -> Scale:
     """
     criterion = spec.common.rules.criterion
     weight, highest = sums[[WEIGHT, HIGHEST]].tolist()
-    return scale_of_sums(weight, max(1, highest), target.weight_unit, criterion)
+    unit = target.weight_unit
+    return scale_of_sums(weight, max(1, highest), unit, criterion, target.n_outputs)

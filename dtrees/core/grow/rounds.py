@@ -73,10 +73,12 @@ def grow_in_rounds(
     `blocks` finish is not part of it.
     """
     rules = spec.common.rules
-    if rules.criterion in OF_USERS:
+    of_several = rules.criterion == "poisson" and spec.target.n_outputs > 1
+    if rules.criterion in OF_USERS or of_several:
+        what = "criterion='poisson' of several targets" if of_several else "a criterion of your own"
         raise ValueError(
-            "Trees of a criterion of your own need all rows in one place: replicate them, or "
-            "choose another criterion."
+            f"Trees of {what} need all rows in one place: replicate them, or choose another "
+            "criterion."
         )
     blocks.begin(spec.common)
     begin = roots_of(spec, numbers, blocks)

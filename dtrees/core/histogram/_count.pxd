@@ -10,7 +10,8 @@ cdef struct NodeRows:
     int64_t n
     const uint32_t* rows        # ascending
     const uint32_t* row_id      # by row: its row of the coded table; NULL: the same
-    const RowStatistics* of_row     # by row; NULL: the next two are given
+    # by row; NULL: the next two are given. Of several outputs these, of gathered rows, by place
+    const RowStatistics* of_row
     const int64_t* weight       # in the order of the rows
     const int64_t* target       # as `encode` gives it
     const uint8_t* cell         # histogram of each row; NULL: there is one

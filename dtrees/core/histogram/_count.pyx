@@ -41,7 +41,9 @@ cdef inline void add_one(int64_t* cell, CellKind kind, int how, const RowStatist
                          const int64_t* weight, const int64_t* target, int64_t i,
                          uint32_t row) noexcept nogil:
     """Add a row to a cell: from what was gathered, place i, or from what all rows add."""
-    if how & GATHERED:
+    if how & GATHERED and kind == OUTPUTS:
+        add_row(cell, kind, of_row, i)
+    elif how & GATHERED:
         add(cell, kind, weight[i] if adds_weight(kind) else 0, target[i])
     elif kind == PACKED:
         cell[0] += encode(PACKED, 1 if of_row.weight == NULL else of_row.weight[row],
@@ -138,6 +140,8 @@ cdef inline void count_codes(const code_t* codes, const NodeRows* r, const Layou
         count_kind(codes, r, WEIGHTED_SUM, 3, cells)
     elif layout.kind == CLASSES:
         count_kind(codes, r, CLASSES, layout.n_words, cells)
+    elif layout.kind == OUTPUTS and r.weight != NULL:  # gathered, in `of_row`
+        count_gathered(codes, r, OUTPUTS, layout.n_words, cells)
     elif layout.kind == OUTPUTS and r.row_id != NULL:  # of one set, and not gathered
         count_in(codes, r, OUTPUTS, layout.n_words, RENUMBERED, cells)
     elif layout.kind == OUTPUTS:

@@ -61,9 +61,10 @@ cdef double NO_CUTS = 1e300             # rows that no interval has
 
 
 cdef bint has_bounds_for(const Criterion* criterion) noexcept nogil:
-    """Whether rounds of blocks bound the scores of a criterion: not of entropy, functions, or many
-    classes."""
+    """Whether rounds of blocks bound the scores of a criterion: not of entropy, functions, many
+    classes or several outputs."""
     return (criterion.impurity != ENTROPY and criterion.impurity != BY_FUNCTION
+            and criterion.n_outputs <= 1
             and criterion.n_classes <= MOST_CLASSES)
 
 

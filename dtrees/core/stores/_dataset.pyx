@@ -277,13 +277,13 @@ cdef class Dataset:
         if weight is not None:
             sums = weight[:, None] * value if target.wy is None else target.wy.reshape(-1, m)
         if criterion.impurity == BY_FUNCTION:
-            order = target.order_of_outputs() if criterion.has_logarithms else np.arange(m)
+            order = target.order if criterion.has_logarithms else np.arange(m)
             value, sums = self.bind_second(target, outputs, weight, value, sums, order)
             order = np.concatenate([order, m + order])
             finer = np.concatenate([finer, np.full(m, 2000)])   # a scale of zero
         else:
             criterion.impurity = SQUARED_OUTPUTS
-            order = target.order_of_outputs()
+            order = target.order
         value, sums, finer = (np.take(each, order, axis=-1) for each in (value, sums, finer))
         of_row.n_outputs = criterion.n_classes = len(order)
         criterion.sums_numbers, criterion.value_field = True, 0

@@ -54,10 +54,10 @@ from dtrees.core.data._memory cimport claim_zeros, resize
 from dtrees.core.data._structs cimport RowStatistics, Totals
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._layout cimport (
-    CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add, add_words, encode,
-    words_of
+    CLASSES, COUNT, OUTPUTS, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add, add_row,
+    add_words, encode, words_of
 )
-from dtrees.core.histogram._totals cimport add_label, add_value, clear_totals
+from dtrees.core.histogram._totals cimport add_label, add_to_totals, add_value, clear_totals
 from dtrees.core.search._intervals cimport has_bounds_for
 from dtrees.core.search._sort cimport sort_by_code
 from dtrees.core.stores._dataset cimport Dataset
@@ -69,6 +69,8 @@ cdef enum:
     LIMB = 32               # bits of a part of a moment
     FIRST_ROOM = 256        # numbers of a list
     MARKED = 4              # what a cell costs that is marked, in cells that are looked at
+
+cdef uint64_t MIXER = 0x9E3779B97F4A7C15
 
 
 def ways_of(Dataset dataset, resolution):
@@ -160,6 +162,7 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns,
     cdef int64_t j
     cdef const uint16_t* times_of = NULL
     cdef NodeRows of_node
+    cdef RowStatistics own
     cdef Layout layout = layout_of_node(dataset, node)
     for j in range(len(columns)):
         n_cells += words_of_column(dataset, columns[j], ways, &layout)
@@ -181,7 +184,12 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns,
         of_node.combination = &combination[0]
     if times is not None:
         times_of = &times[0]
-    write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, n, &weight[0], &target[0])
+    if layout.kind == OUTPUTS:
+        _arrays = gathered_outputs(&dataset.of_row, rows, times, weight, &own)
+        of_node.of_row = &own
+    else:
+        write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, n, &weight[0],
+                         &target[0])
     sum_members(dataset, &of_node, &layout, masks, members, sums)
     count_columns(dataset, &of_node, &layout, masks, members, columns, ways, histogram)
     return np.asarray(sums), np.asarray(histogram)
@@ -193,7 +201,7 @@ cdef Layout layout_of_node(Dataset dataset, node):
     if node.times is not None:  # rows also count a number of times
         if layout.kind == CLASSES:
             layout.kind = WEIGHTED_CLASSES
-        elif layout.kind != WEIGHTED_CLASSES:
+        elif layout.kind != WEIGHTED_CLASSES and layout.kind != OUTPUTS:
             layout.kind = WEIGHTED_SUM
     layout.n_words = words_of(layout.kind, layout.n_classes)
     layout.fixed_point = node.root.fixed_point
@@ -229,6 +237,34 @@ cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uin
             target[i] = w * of_row.label[row]
         else:
             target[i] = encode(kind, w, of_row.label[row])
+
+
+cdef list gathered_outputs(const RowStatistics* of_row, const uint32_t[::1] rows,
+                           const uint16_t[::1] times, int64_t[::1] weight, RowStatistics* own):
+    """Several outputs: what rows add, one behind the other, as statistics; returns its arrays."""
+    cdef int64_t m = of_row.n_outputs
+    cdef int64_t n = len(rows) * m
+    cdef bint of_classes = of_row.label != NULL
+    cdef uint16_t[::1] label = np.empty(n if of_classes else 1, dtype=np.uint16)
+    cdef int64_t[:, ::1] numbers = np.empty((2, 1 if of_classes else n), dtype=np.int64)
+    cdef int64_t i, k, row, many
+    own[0] = of_row[0]
+    own.weight = &weight[0]
+    if of_classes:
+        own.label = &label[0]
+    else:
+        own.value, own.target = &numbers[0, 0], &numbers[1, 0]
+    for i in range(len(rows)):
+        row = rows[i]
+        many = 1 if times is None else times[i]
+        weight[i] = many if of_row.weight == NULL else of_row.weight[row] * many
+        for k in range(m):
+            if of_classes:
+                label[i * m + k] = of_row.label[row * m + k]
+            else:
+                numbers[0, i * m + k] = of_row.value[row * m + k]
+                numbers[1, i * m + k] = of_row.target[row * m + k] * many
+    return [label, numbers]
 
 
 cdef count_columns(Dataset dataset, const NodeRows* rows, const Layout* layout,
@@ -313,11 +349,25 @@ cdef void sum_combinations(const RowStatistics* of_row, const NodeRows* rows,
     for i in range(rows.n):
         k = 0 if rows.combination == NULL else rows.combination[i]
         row = rows.rows[i]
-        if K > 0:
+        if rows.of_row != NULL:
+            add_to_totals(rows.of_row, layout, i, &totals[k], classes + k * K)
+            see_numbers(rows.of_row, i, &totals[k])
+        elif K > 0:
             add_label(&totals[k], classes + k * K, of_row.label[row], rows.weight[i])
         else:
             add_value(&totals[k], layout, of_row.value[row], rows.weight[i], rows.target[i])
             widen(shares + 2 * k, rows.weight[i], rows.target[i])
+
+
+cdef inline void see_numbers(const RowStatistics* of_row, int64_t i, Totals* totals) noexcept nogil:
+    """Several numbers: the range of what is made of those of a row, one number if all are alike."""
+    cdef uint64_t mixed = 0
+    cdef int64_t k
+    for k in range(of_row.n_outputs if of_row.value != NULL else 0):
+        mixed = (mixed ^ <uint64_t>of_row.value[i * of_row.n_outputs + k]) * MIXER
+        mixed ^= mixed >> 29
+    totals.lowest = min(totals.lowest, <int64_t>mixed)
+    totals.highest = max(totals.highest, <int64_t>mixed)
 
 
 cdef inline void widen(int64_t* shares, int64_t weight, int64_t target) noexcept nogil:
@@ -504,6 +554,7 @@ cdef struct NodeCells:
     int64_t width               # words of a bit for each of them
     const int64_t* weight       # by number of the row in the node
     const int64_t* target
+    RowStatistics outputs       # of several outputs, in place of weight and target
     const uint16_t* combination     # or NULL
     const int32_t* part_of      # by combination: sets that are asked for and have it, by number;
     const uint64_t* who         # -1: none. A bit for each of these sets
@@ -554,9 +605,12 @@ cdef class CellLists:
         cdef int64_t n_parts = max(1, len(who))
         if times is not None:
             times_of = &times[0]
-        write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, n, &weight[0],
-                         &target[0])
         self.arrays = [weight, target, combination, part_of, who]
+        if layout.kind == OUTPUTS:
+            self.arrays += gathered_outputs(&dataset.of_row, rows, times, weight, &c.outputs)
+        else:
+            write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, n, &weight[0],
+                             &target[0])
         c.kind = layout.kind
         c.n_words = layout.n_words
         c.width = (layout.n_words + 63) // 64
@@ -617,6 +671,9 @@ cdef inline bint take(NodeCells* c, int64_t cell, int64_t i) noexcept nogil:
         c.is_seen[part] = True
         c.seen[c.n_seen] = part
         c.n_seen += 1
+    if c.kind == OUTPUTS:
+        take_outputs(c, part, i)
+        return True
     if c.kind == CLASSES:
         first = 0
         word = c.target[i]
@@ -630,6 +687,17 @@ cdef inline bint take(NodeCells* c, int64_t cell, int64_t i) noexcept nogil:
     c.used[part * c.width] |= first
     c.used[part * c.width + (word >> 6)] |= <uint64_t>(word > 0 or first == 0) << (word & 63)
     return True
+
+
+cdef void take_outputs(NodeCells* c, int32_t part, int64_t i) noexcept nogil:
+    """Add row i of several outputs to the cell, and mark the words that it adds to."""
+    cdef const RowStatistics* own = &c.outputs
+    cdef int64_t k, word
+    add_row(c.words + part * c.n_words, OUTPUTS, own, i)
+    c.used[part * c.width] |= 3
+    for k in range(own.n_outputs):
+        word = 2 + (k if own.label == NULL else own.label[i * own.n_outputs + k])
+        c.used[part * c.width + (word >> 6)] |= <uint64_t>1 << (word & 63)
 
 
 cdef bint end_cell(NodeCells* c) noexcept nogil:
