@@ -66,9 +66,12 @@ class SumsOfTrees:
             value = tree.value_of(votes.leaves)
             self.total[votes.rows] += value
             if len(self.squares) > 0:
-                for output in range(self.squares.shape[1]):
-                    self.squares[votes.rows, output] += self._of_largest(value, output) ** 2
-                    self.floors[votes.rows, output] += floor_of(tree, output=output)
+                # a column first: with two indices it takes half as long again
+                for output, (square, floor) in enumerate(
+                    zip(self.squares.T, self.floors.T, strict=True)
+                ):
+                    square[votes.rows] += self._of_largest(value, output) ** 2
+                    floor[votes.rows] += floor_of(tree, output=output)
         self.votes[votes.rows] += 1
         self._offsets.append(tree.offset)
 
