@@ -52,7 +52,7 @@ RULES = (
 )
 CRITERIA = {
     "classification": ("gini", "entropy", "log_loss", "chi_square", "gain_ratio"),
-    "regression": ("squared_error", "poisson"),
+    "regression": ("squared_error", "absolute_error", "poisson"),
 }
 LOSSES = {
     "classification": ("log_loss",),

@@ -412,7 +412,11 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
     """
 
     _recursion_class = "DecisionTreeRegressor"
-    _criteria = {"squared_error": "squared_error", "poisson": "poisson"}  # noqa: RUF012
+    _criteria = {  # noqa: RUF012
+        "squared_error": "squared_error",
+        "absolute_error": "absolute_error",
+        "poisson": "poisson",
+    }
     _constraints = {  # noqa: RUF012
         **TREE_CONSTRAINTS,
         "criterion": (OneOf(tuple(_criteria)), OF_A_USER),

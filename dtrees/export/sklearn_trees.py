@@ -13,7 +13,8 @@ from dtrees.constraints import IntegerIn, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
 NO_THRESHOLD = -2.0  # of leaves
-CRITERIA = ("gini", "entropy", "log_loss", "squared_error", "poisson")  # that both know
+# that both know
+CRITERIA = ("gini", "entropy", "log_loss", "squared_error", "absolute_error", "poisson")
 
 
 @checked(tree=(IntegerIn(0), Nothing()))

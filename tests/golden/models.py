@@ -219,6 +219,23 @@ def _balanced() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
         yield f"balanced {estimator} {criterion} {kind} {n_rows} fractions {entry}", found
 
 
+MEDIANS = (
+    ("DecisionTreeRegressor", "numbers", 5_000, "none", {}, "fit"),
+    ("DecisionTreeRegressor", "mixed", 4_000, "fractions", {"min_samples_leaf": 3}, "folds"),
+    ("RandomForestRegressor", "sparse", 3_000, "whole", {"max_features": 0.3}, "fit"),
+    ("BaggingRegressor", "mixed", 4_000, "none", {"max_depth": 8}, "fit"),
+    ("ExtraTreesRegressor", "steps", 5_000, "whole", {"min_samples_leaf": 2}, "fit"),
+    ("RandomForestRegressor", "numbers", 70_000, "none", {"max_depth": 6}, "fit"),
+)
+
+
+def _medians() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    criterion = "absolute_error"
+    for estimator, kind, n_rows, weight, limits, entry in MEDIANS:
+        found = partial(chosen, estimator, kind, n_rows, criterion, weight, limits, entry)
+        yield f"{estimator} {criterion} {kind} {n_rows} {weight} {entry}", found
+
+
 REWEIGHTED = (  # AdaBoost: the third tree is of two changes of the weights
     ("AdaBoostClassifier", "steps", 5_000, "gini", {"max_depth": 4}),
     ("AdaBoostClassifier", "mixed", 4_000, "entropy", {"max_depth": 6, "max_features": 2}),
@@ -366,6 +383,7 @@ CASES: dict[str, Callable[[Way], list[Any]]] = {
     **dict(_chosen()),
     **dict(boosted.cases()),
     **dict(_balanced()),
+    **dict(_medians()),
     **dict(_sampled()),
     **dict(_reweighted()),
     **dict(_isolated()),

@@ -46,7 +46,7 @@ KINDS = (
 ORDERED = ("distinct", "ties", "constant", "counts", "mostly", "missing")
 MANY = 22  # categories of a column that pays a penalty in nodes of more than eleven of them
 CLASSIFICATION = ("gini", "entropy")
-REGRESSION = ("squared_error", "poisson")
+REGRESSION = ("squared_error", "absolute_error", "poisson")
 FINE = Resolution()
 
 

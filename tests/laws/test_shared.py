@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dtrees.coding.target import Target
+from dtrees.core.data.criteria import CRITERIA, LOGARITHMS
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of
 from dtrees.core.data.tuning import Tuning
@@ -84,6 +85,7 @@ def check_counts(example: Example, rows: np.ndarray, sizes: list[int], work, **s
     assert 2 * work["shared_nodes"] <= sum(sizes)
     assert work["shared_nodes"] <= work["shared_rows"] <= work["shared_nodes"] * example.n_rows
     assert work["alive_columns"] <= work["bounded_columns"]
+    assert work["shared_nodes"] == 0 or CRITERIA[example.criterion].has_sums
     if source.get("tuning", Tuning()).shared_rows == 0:
         assert (work["shared_nodes"] > 0) or not share_a_root(example, rows, sizes)
 
@@ -93,6 +95,8 @@ def share_a_root(example: Example, rows: np.ndarray, sizes: list[int]) -> bool:
 
     Sets that have no row in common grow alone: here, each has one in common with every other.
     """
+    if not CRITERIA[example.criterion].has_sums:
+        return False  # each grows on its own
     live = example.target.has_weight
     splits = [
         mine if live is None else mine & live

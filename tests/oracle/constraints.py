@@ -22,9 +22,8 @@ class Above:
 
 
 def value_of(statistics: RowStatistics, sums: Sums) -> float:
-    """The share of class 1, or the mean, in integer units."""
-    target = sums.parts[1] if statistics.is_classification else sums.parts[0]
-    return float(target) / float(sums.weight)
+    """The share of class 1, the mean or the median, in integer units."""
+    return float(statistics.target(sums)) / float(sums.weight)
 
 
 def values_of(statistics, whole, split: Candidate) -> tuple[float, float]:

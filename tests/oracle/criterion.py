@@ -72,6 +72,10 @@ class RowStatistics:
         parts = tuple(a - b for a, b in zip(whole.parts, part.parts, strict=True))
         return Sums(whole.n - part.n, whole.weight - part.weight, parts)
 
+    def target(self, sums: Sums) -> int:
+        """What a node keeps beside its weight: of two classes the weight of class 1."""
+        return sums.parts[-1]
+
     def is_pure(self, rows) -> bool:
         return len({self.y[i] for i in rows}) == 1
 

@@ -69,7 +69,10 @@ class Walk:
     def check_numbers(self, node: int, rows: list[int]) -> None:
         tree, statistics = self.tree, self.statistics
         whole = statistics.sums(rows)
-        parts = whole.parts if statistics.is_classification else (whole.weight, *whole.parts)
+        parts = whole.parts
+        if not statistics.is_classification:
+            is_median = self.rules.criterion == "absolute_error"
+            parts = (whole.weight, *([statistics.target(whole)] if is_median else parts))
         assert tree.n_node_samples[node] == whole.n
         assert tuple(tree.statistics[node].tolist()) == parts
         weight = float(whole.weight * statistics.weight_unit)
@@ -81,6 +84,8 @@ class Walk:
         close(tree.value[node], statistics.value(whole), "value", node, error)
         logarithmic = self.rules.criterion in ("entropy", "poisson")
         error = 1e-11 if logarithmic else 1e-14 * largest * self.largest
+        if self.rules.criterion == "absolute_error":
+            error = 1e-13 * self.largest
         close(tree.impurity[node], statistics.impurity(rows), "impurity", node, error)
 
     def check_split(

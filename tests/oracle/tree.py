@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.criterion import RowStatistics
+from tests.oracle.outputs import statistics_of
 from tests.oracle.ties import ROOT, child, order_of_columns
 
 EPSILON = 2.0**-52
@@ -77,7 +78,7 @@ def oracle_fit(table, target, rules: Rules) -> dict[str, Any]:
         ``n``, ``value``, ``impurity``; of inner nodes also ``column``, ``test``, ``threshold``,
         ``subset``, ``missing_left``, ``gain``, ``left`` and ``right``.
     """
-    statistics = RowStatistics(target, rules.criterion)
+    statistics = statistics_of(target, rules.criterion)
     rows = statistics.rows()
     root_weight = statistics.sums(rows).weight * statistics.weight_unit
 

@@ -33,6 +33,7 @@ cdef enum Impurity:
     SQUARED                 # squared error; gini of two classes is twice the same
     SQUARED_OUTPUTS         # of several outputs: the sum of their squared errors
     POISSON
+    ABSOLUTE                # absolute errors about medians (`search._absolute_scan`)
     GRADIENT                # of a loss: weights are second derivatives, targets are first ones
     BY_FUNCTION             # of the class weights of both sides (`search._criterion`)
 
@@ -70,8 +71,8 @@ cdef struct Totals:
     # Sums over the rows of a node.
     int64_t n
     int64_t weight
-    int64_t target          # classification with two classes: weight of class 1
-    int128_t moment         # regression: weight * y * y
+    int64_t target          # two classes: weight of class 1; absolute errors: weight * median
+    int128_t moment         # regression: weight * y * y; absolute errors: their sum
     int64_t lowest          # regression: least and greatest y, to see purity; of several outputs
     int64_t highest         # they are equal where all rows have one y
 

@@ -22,6 +22,8 @@ class Criterion:
     has_bounds: bool = True
     # gains follow from the statistics of nodes (`dtrees.core.model.packing`)
     has_known_gains: bool = True
+    # nodes add up to their parents; else values are medians, and rows are at hand in target order
+    has_sums: bool = True
 
 
 FUNCTION = Criterion(is_function=True, has_bounds=False, has_known_gains=False)
@@ -35,6 +37,9 @@ CRITERIA = {
     ),
     "squared_error": Criterion(of_numbers=True, has_outputs=True),
     "poisson": Criterion(of_numbers=True, has_logarithms=True, has_outputs=True),
+    "absolute_error": Criterion(
+        of_numbers=True, has_bounds=False, has_known_gains=False, has_sums=False
+    ),
     "chi_square": FUNCTION,
     "gain_ratio": FUNCTION,
     OF_USER: FUNCTION,

@@ -930,8 +930,10 @@ cdef class SingleTree:
         cdef Dataset dataset = self.dataset
         cdef Buffers* w = &self.rows
         cdef Buffers* moved
+        cdef const uint32_t[::1] order = None
         cdef int64_t n = 0
         cdef int64_t i
+        cdef uint32_t row
         if self.params.draws:
             if not ready_loader(&self.memory.growth.sampled, &self.params, &dataset.of_row,
                                 dataset.n_live, dataset.n_rows):
@@ -943,10 +945,13 @@ cdef class SingleTree:
                 raise MemoryError
         w.n_rows = dataset.n_rows
         w.of_row = dataset.of_row
+        if dataset.order is not None:
+            order = dataset.order
         with nogil:
             for i in range(dataset.n_rows):
-                w.rows[n] = <uint32_t>i
-                n += dataset.live[i]
+                row = <uint32_t>i if order is None else order[i]
+                w.rows[n] = row
+                n += dataset.live[row]
         if self.params.criterion.n_classes > 0 and not claim_zeros(
                 <void**>&root.class_totals, self.params.criterion.n_classes * sizeof(int64_t)):
             raise MemoryError
@@ -1019,8 +1024,8 @@ cdef class SingleTree:
         """Whether a dense column has entries from the start: it is wide, or of so many cells that a
         histogram of them is out of proportion to the rows."""
         cdef int64_t cells = (column.n_codes + <int64_t>1) * self.params.layout.n_words
-        return column.storage >= STORED_U32 or (self.dataset.n_live > MAX_NARROW
-                                                and cells > MOST_WORDS * self.dataset.n_live)
+        return column.storage >= STORED_U32 or (self.dataset.n_live > MAX_NARROW and (
+            cells > MOST_WORDS * self.dataset.n_live or self.params.count_rule.n_words == 0))
 
     cdef int64_t reserve_histogram(self, int32_t column, int64_t n) noexcept:
         """Where the histogram of a column stands in those of a node; -1: it is not kept."""

@@ -11,6 +11,7 @@ import numpy as np
 from dtrees._random import BOOTSTRAP, keyed_largest
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
+from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.data.scale import Scale, scale_of_sums
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.gathered import GatheredNode
@@ -52,8 +53,13 @@ class RoundSpec:
 
     @property
     def is_small(self) -> bool:
-        """Whether trees are gathered in one place as they are: nothing is counted in rounds."""
+        """Whether trees are gathered in one place as they are: nothing is counted in rounds.
+
+        Medians are not sums of what blocks count.
+        """
         depth = self.common.rules.max_depth
+        if not CRITERIA[self.common.rules.criterion].has_sums:
+            return True
         return depth != 0 and int(self.n_rows.max(initial=0)) <= self.gather_rows
 
     def weighed(self, target: Target, heaviest: float | None) -> RoundSpec:

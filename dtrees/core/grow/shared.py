@@ -162,6 +162,8 @@ def why_alone(coded: CodedMatrix, rules: GrowthRules, tuning: Tuning) -> str:
     """
     if rules.criterion in OF_USERS:
         return "their criterion is a user's"
+    if not CRITERIA[rules.criterion].has_sums:
+        return "their criterion has no sums that sets could share"
     if tuning.shared_rows > 0 and (rules.random_splits or rules.monotonic is not None):
         many = (coded.storage != SPARSE) & (coded.n_codes >= tuning.interval_codes)
         if 2 * many.sum() > coded.n_columns:

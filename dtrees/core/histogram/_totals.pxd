@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
 from dtrees.core.data._fixed_point cimport moment_of
-from dtrees.core.data._structs cimport RowStatistics, Totals
+from dtrees.core.data._structs cimport RowStatistics, Totals, int128_t
 from dtrees.core.histogram._layout cimport Layout
 
 
@@ -41,6 +41,45 @@ cdef inline void add_value(Totals* totals, const Layout* layout, int64_t y, int6
     totals.moment += moment_of(layout.impurity, layout.fixed_point, w, wy, y)
     totals.lowest = y if y < totals.lowest else totals.lowest
     totals.highest = y if y > totals.highest else totals.highest
+
+
+cdef struct Median:
+    # Of rows in the order of y, one after the other: the weight of all is known before.
+    int64_t weight
+    int64_t passed          # weight up to the lower middle one
+    int64_t below           # and weighted target
+    int64_t target          # of all rows
+    int64_t lower
+    int64_t upper           # the same, unless just half of the weight has passed
+    bint found
+
+
+cdef inline void pass_row(Median* m, int64_t y, int64_t w, int64_t wy) noexcept nogil:
+    m.target += wy
+    if 2 * m.passed < m.weight:
+        m.passed += w
+        m.below += wy
+        m.lower = y
+        m.upper = y
+    elif not m.found:
+        m.found = True
+        if 2 * m.passed == m.weight:
+            m.upper = y
+
+
+cdef inline int64_t product_of(int64_t w, int64_t y, int shift) noexcept nogil:
+    """w * y in units of weighted targets, rounded to nearest."""
+    return <int64_t>((<int128_t>w * y + ((<int128_t>1 << shift) >> 1)) >> shift)
+
+
+cdef inline int64_t errors_about(const Median* m, int shift) noexcept nogil:
+    """The absolute errors about the median, in units of weighted targets."""
+    return m.target - 2 * m.below + product_of(2 * m.passed - m.weight, m.lower, shift)
+
+
+cdef inline void tell_median(const Median* m, int shift, Totals* totals) noexcept nogil:
+    totals.target = product_of(m.weight, m.lower + m.upper, shift + 1)
+    totals.moment = errors_about(m, shift)
 
 
 cdef inline void weigh_totals(Totals* totals, int64_t* class_totals, const int64_t* of_class,

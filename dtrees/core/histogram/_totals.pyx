@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcmp, memset
 
-from dtrees.core.data._structs cimport RowStatistics, Totals, int128_t
+from dtrees.core.data._structs cimport ABSOLUTE, RowStatistics, Totals, int128_t
 from dtrees.core.histogram._layout cimport Layout, add_outputs
 
 
@@ -12,11 +12,21 @@ cdef inline int64_t weight_of(const RowStatistics* of_row, int64_t row) noexcept
     return 1 if of_row.weight == NULL else of_row.weight[row]
 
 
+cdef inline int64_t weighted_target(const RowStatistics* of_row, int64_t row) noexcept nogil:
+    """Of numbers."""
+    if of_row.times != NULL:
+        return of_row.times[row] * of_row.value[row]
+    return of_row.target[row]
+
+
 cdef void sum_rows(const RowStatistics* of_row, const Layout* layout, const uint32_t* rows,
                    int64_t n, Totals* totals, int64_t* class_totals) noexcept nogil:
     """Totals of n rows. class_totals, if not NULL: (n_classes,), overwritten."""
     cdef int64_t i
     cdef Totals t
+    if layout.impurity == ABSOLUTE:
+        sum_about_median(of_row, layout, rows, n, totals)
+        return
     clear_totals(&t)
     if class_totals != NULL:
         memset(class_totals, 0, layout.n_classes * sizeof(int64_t))
@@ -27,19 +37,35 @@ cdef void sum_rows(const RowStatistics* of_row, const Layout* layout, const uint
         range_of_rows(of_row, rows, n, totals)
 
 
+cdef void sum_about_median(const RowStatistics* of_row, const Layout* layout, const uint32_t* rows,
+                           int64_t n, Totals* totals) noexcept nogil:
+    """Totals of n rows in the order of y."""
+    cdef Median m
+    cdef int64_t i
+    memset(&m, 0, sizeof(Median))
+    for i in range(n):
+        m.weight += weight_of(of_row, rows[i])
+    for i in range(n):
+        pass_row(&m, of_row.value[rows[i]], weight_of(of_row, rows[i]),
+                 weighted_target(of_row, rows[i]))
+    totals.n = n
+    totals.weight = m.weight
+    totals.lowest = of_row.value[rows[0]] if n > 0 else 0
+    totals.highest = of_row.value[rows[n - 1]] if n > 0 else 0
+    tell_median(&m, layout.shift, totals)
+
+
 cdef void add_to_totals(const RowStatistics* of_row, const Layout* layout, int64_t row,
                         Totals* totals, int64_t* class_totals) noexcept nogil:
     """Add a row to sums. class_totals : (n_classes,); NULL for regression."""
     cdef int64_t w = weight_of(of_row, row)
-    cdef int64_t y
     if of_row.n_outputs > 0:
         add_outputs_of_row(of_row, row, w, totals, class_totals)
         return
     if class_totals != NULL:
         add_label(totals, class_totals, of_row.label[row], w)
         return
-    y = of_row.value[row]
-    add_value(totals, layout, y, w, w * y if of_row.times != NULL else of_row.target[row])
+    add_value(totals, layout, of_row.value[row], w, weighted_target(of_row, row))
 
 
 cdef void add_outputs_of_row(const RowStatistics* of_row, int64_t row, int64_t w, Totals* totals,

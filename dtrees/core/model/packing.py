@@ -11,8 +11,8 @@ the rest; `unpack` gives back every array, bit for bit:
     missing_go_to_left        a bit per inner node
     subset_offset             the lengths of the subsets, which stand in the order of the nodes
     subset_words              as they are
-    statistics,               leaves only: an inner node's are the sums of its leaves
-      n_node_samples
+    statistics,               leaves only: an inner node's are the sums of its leaves. But for
+      n_node_samples            medians (`Criterion.has_sums`), which are stored of all nodes
     gain, impurity            *predicted* from the statistics and from the children; what is stored
                                 is by how many units in the last place the prediction is off: as
                                 a rule nothing at all, or a byte. ``has_impurity`` is False
@@ -107,7 +107,8 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
 
     statistics = all_of["statistics"].astype(np.int64, copy=False)
     for k in range(statistics.shape[1]):
-        arrays |= narrow(f"statistics.{k}", statistics[leaves, k], divide=True)
+        held = _kept_nodes(trees[0].criterion, k, shape)
+        arrays |= narrow(f"statistics.{k}", statistics[held, k], divide=True)
     is_regression = trees[0].criterion in REGRESSION
     n_outputs = trees[0].n_outputs
     total = total_of(statistics, trees[0].criterion, n_outputs)
@@ -117,7 +118,8 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
     if not np.array_equal(rows[leaves], total[leaves]):
         arrays |= narrow("n_node_samples", rows[leaves], divide=True)
     facts = shared_facts(trees[0]) | {"n_statistics": statistics.shape[1]}
-    sums = np.column_stack([rows, statistics])
+    has_sums = CRITERIA[trees[0].criterion].has_sums
+    sums = np.column_stack([rows, statistics if has_sums else total])
     if not np.array_equal(shape.sums(sums[leaves]), sums):
         return None
 
@@ -156,8 +158,9 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
     n_outputs = n_statistics - 1 if is_regression else max(1, len(n_classes))
     shape = Shape(bits(arrays, "is_inner", total_nodes), n_nodes)
     inner, leaves = shape.inner, shape.leaves
-    if any(len(arrays[f"statistics.{k}"]) != len(leaves) for k in range(n_statistics)):
-        raise ValueError("There are not so many statistics as leaves.")
+    for k in range(n_statistics):
+        if len(arrays[f"statistics.{k}"]) != len(_kept_nodes(criterion, k, shape)):
+            raise ValueError("There are not so many statistics as leaves.")
 
     all_of: Arrays = {
         name: np.full(total_nodes, value, DTYPES[name]) for name, value in LEAF_VALUES.items()
@@ -171,8 +174,11 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
     word_counts = _place_subsets(arrays, all_of, shape)
 
     sums = np.empty((len(leaves), n_statistics + 1), dtype=np.int64)
+    known = {}
     for k in range(n_statistics):
-        sums[:, k] = widen(arrays, f"statistics.{k}", len(leaves))
+        kept = _kept_nodes(criterion, k, shape)
+        known[k] = widen(arrays, f"statistics.{k}", len(kept))
+        sums[:, k] = known[k] if len(kept) == len(leaves) else 0
     total = total_of(sums[:, :n_statistics], criterion, n_outputs)
     first = np.cumsum((0, *n_classes[:-1]))
     if n_classes and (total != np.add.reduceat(sums[:, :-1], first, axis=1).T).any():
@@ -183,6 +189,8 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
         sums[:, -1] = total
     sums = shape.sums(sums)
     statistics = np.ascontiguousarray(sums[:, :n_statistics])
+    if not CRITERIA[criterion].has_sums:
+        statistics[:, 1] = known[1]
     all_of["statistics"] = statistics
     all_of["n_node_samples"] = sums[:, -1].copy()
     total = total_of(statistics, criterion, n_outputs)
@@ -209,6 +217,12 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
         units=units.of_trees,
         n_classes=n_classes,
     )
+
+
+def _kept_nodes(criterion: str, k: int, shape: Shape) -> np.ndarray:
+    """Nodes whose statistic number k is stored: leaves, or all where it is no sum of theirs."""
+    is_sum = k == 0 or CRITERIA[criterion].has_sums
+    return shape.leaves if is_sum else np.arange(len(shape.last))
 
 
 def _tests(all_of: Arrays, inner: np.ndarray) -> Arrays:

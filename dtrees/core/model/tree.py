@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from dtrees._forks import cached_property
-from dtrees.core.data.criteria import REGRESSION
+from dtrees.core.data.criteria import CRITERIA, REGRESSION
 from dtrees.core.model._pruning import depths
 
 LEAF, AT_MOST, ABOVE, IN_SUBSET = 0, 1, 2, 3
@@ -125,7 +125,7 @@ class Tree:
         Rows of positive weight. Integers are int32 where those of the root fit, as are the next.
     statistics : int32 or int64 (n_nodes, n_statistics)
         Classification: weight per class. Regression: weight and weighted target, int64. Fixed
-        point.
+        point. By absolute errors the weight times the median stands for the target.
     impurity, gain : float64 (n_nodes,)
         ``gain`` is the weighted impurity decrease of the node's split, in the user's weight units,
         not divided by the total weight; 0 in leaves.
@@ -281,7 +281,8 @@ def relative_gains(tree: Tree) -> np.ndarray:
     the user's where a float64 holds the gains in it. O(nodes).
     """
     largest = tree.gain.max(initial=0.0)
-    is_plain = tree.criterion not in REGRESSION or tree.n_outputs > 1
+    has_sums = tree.criterion in REGRESSION and CRITERIA[tree.criterion].has_sums
+    is_plain = not has_sums or tree.n_outputs > 1
     if is_plain or SMALL <= largest < np.inf:
         return tree.gain
     gains = np.zeros(tree.node_count)

@@ -113,6 +113,8 @@ def floor_of(tree: Tree, share: float = FLOOR, output: int = 0) -> float:
 def spread_in_nodes(tree: Tree) -> np.ndarray:
     """Spread of the targets in every node of a tree of numbers, float64 (n_nodes,)."""
     variance = tree.impurity
+    if tree.criterion == "absolute_error":
+        variance = variance**2
     if tree.criterion == "poisson":  # half of the deviance: about the variance by twice the mean
         variance = 2.0 * variance * tree.value[:, 0]
     found: np.ndarray = np.sqrt(np.maximum(variance, 0.0)) + floor_of(tree, FLOOR_OF_TREE)

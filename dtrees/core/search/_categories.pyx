@@ -33,8 +33,11 @@ from libc.string cimport memset
 
 from dtrees.core.data._fixed_point cimport natural_log, spread_of
 from dtrees.core.data._structs cimport (
-    ENTROPY, GINI, GRADIENT, IN_SUBSET, POISSON, SQUARED, SQUARED_OUTPUTS, Totals, int128_t
+    ABSOLUTE, ENTROPY, GINI, GRADIENT, IN_SUBSET, POISSON, SQUARED, SQUARED_OUTPUTS, Totals,
+    int128_t
 )
+from dtrees.core.histogram._totals cimport Median, errors_about
+from dtrees.core.search._absolute_scan cimport median_of_bin, scan_absolute_bins
 from dtrees.core.search._criterion cimport NONE, Criterion, xlogx
 from dtrees.core.search._search cimport (
     Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted,
@@ -226,6 +229,8 @@ cdef double total_impurity(const Search* q) noexcept nogil:
         return <double>(c.n_outputs * <int128_t>t.weight * t.weight - q.squares) / q.W
     if c.impurity == SQUARED_OUTPUTS:
         return total_of_outputs(q)
+    if c.impurity == ABSOLUTE:
+        return <double>t.moment
     if c.n_classes > 0:
         return <double>(<int128_t>t.target * (t.weight - t.target)) / q.W
     if c.impurity == GRADIENT:
@@ -249,6 +254,7 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
     cdef int64_t exact = 0
     cdef int64_t i, k
     cdef int128_t squares
+    cdef Median m
     if q.criterion.impurity == SQUARED_OUTPUTS:
         for i in range(g.count):
             for k in range(K):
@@ -273,6 +279,10 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
         for i in range(g.count):
             found += (<double>(<int128_t>g.target[i] * (g.weight[i] - g.target[i]))
                       / <double>g.weight[i])
+    elif q.criterion.impurity == ABSOLUTE:
+        for i in range(g.count):
+            median_of_bin(q, i, &m)
+            found += <double>errors_about(&m, q.criterion.shift_of_products)
     elif q.criterion.impurity == POISSON:
         for i in range(g.count):
             found -= half_deviance(q, g.target[i], g.weight[i])
@@ -372,6 +382,9 @@ cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
         if has_small_entropy(q):
             n_best = scan_entropy_of_bins(q, g.order, 0, end)
             end = 0
+        elif q.errors != NULL:
+            n_best = scan_absolute_bins(q, g.order, 0, end, False)
+            end = 0
         for i in range(end):
             add_bin(q, g.order[i].bin, 1)
             if consider(q, i, False):
@@ -419,7 +432,12 @@ cdef void order_by_mean(Search* q, int64_t first) noexcept nogil:
     cdef Bins* g = q.bins
     cdef int64_t K = q.criterion.n_classes
     cdef int64_t i, at
-    for i in range(first, g.count):
+    cdef Median m
+    for i in range(first, g.count if q.errors != NULL else 0):
+        median_of_bin(q, i, &m)
+        g.order[i - first].bin = i
+        g.order[i - first].key = <double>(m.lower + m.upper)
+    for i in range(first, g.count if q.errors == NULL else 0):
         at = i * K + q.criterion.value_field if by_class(q) else i
         g.order[i - first].bin = i
         g.order[i - first].key = (<double>g.target[at]

@@ -66,6 +66,7 @@ cdef struct Criterion:
     double weight_unit      # weight in the user's units = integer * unit
     double value_unit
     double wy_unit          # the same for weight * y
+    int shift_of_products   # bits by which weight * y of integers is finer than weighted targets
     bint one_scale          # y and weight * y have one unit, weights have whole digits only
     double fixed_point      # 2**k of the table of x log x
     const int64_t* xlogx    # f(0 .. xlogx_size-1) for unweighted rows, or NULL

@@ -29,6 +29,7 @@ from dtrees.core.data._structs cimport (
     AT_MOST, BY_FUNCTION, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, OUTPUTS, SUM, has_weights
+from dtrees.core.search._absolute_scan cimport place_bins, scan_absolute
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
 from dtrees.core.search._criterion cimport LAST_BITS, xlogx
 from dtrees.core.search._number_scan cimport scan_numbers, scan_squared
@@ -152,7 +153,9 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
 cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, int64_t close,
                bint down, bint distinct, uint32_t ones) noexcept nogil:
     """Pick the loop that was compiled for the cells, the direction and the feature."""
-    if not by_class(q):
+    if q.errors != NULL:
+        scan_absolute(q, entries, begin, end, close, down)
+    elif not by_class(q):
         if (entry_t is uint32_t and q.kind == COUNT and is_wide and not down and begin < end
                 and PATH_IS_ON("two_class_scan")):
             scan_two_classes(q, entries, begin, end, ones, distinct)
@@ -259,6 +262,8 @@ cdef bint search_feature(Search* q, const entry_t* entries,
     if (highest > feature.last_ordered or q.criterion.impurity == BY_FUNCTION
             or (n_fill > 0 and (feature.fill == 0 or feature.fill > feature.last_ordered))):
         bins_of_entries(q, entries, feature)
+        if q.errors != NULL:
+            place_bins(q, entries, feature)
         search_bins(q, feature.column, feature.last_ordered)
         return True
     begin_column(q, feature.column)

@@ -41,7 +41,7 @@ from libc.string cimport memset
 
 from dtrees.core.data._fixed_point cimport natural_log, spread_of
 from dtrees.core.data._structs cimport (
-    ENTROPY, GRADIENT, POISSON, Inherited, Totals, int128_t
+    ABSOLUTE, ENTROPY, GRADIENT, POISSON, Inherited, Totals, int128_t
 )
 from dtrees.core.histogram._totals cimport subtract_totals
 from dtrees.core.search._criterion cimport soft_threshold, xlogx
@@ -93,6 +93,9 @@ cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noe
         return <double>(m * <int128_t>w * w - squares) / (W * W) / m
     if t.lowest == t.highest:
         return 0.0
+    if params.criterion.impurity == ABSOLUTE:
+        unit = params.criterion.wy_unit / params.criterion.weight_unit
+        return <double>t.moment * unit / W if t.moment > 0 else 0.0
     if params.criterion.impurity == POISSON:
         # in integer units of weight and y, whose logarithms cancel
         unit = <double>t.target * (params.criterion.wy_unit / params.criterion.weight_unit

@@ -21,10 +21,11 @@ from dtrees._random cimport hash64
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport (
-    AT_MOST, BY_FUNCTION, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, SQUARED_OUTPUTS,
+    ABSOLUTE, AT_MOST, BY_FUNCTION, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, SQUARED_OUTPUTS,
     Inherited, RowStatistics, Split, Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, OUTPUTS, SUM, CellKind, has_classes
+from dtrees.core.search._absolute_errors cimport AbsoluteErrors, move_row
 from dtrees.core.search._criterion cimport (
     NONE, Criterion, gradient_score, poisson_score, squared_score, xlogx
 )
@@ -106,6 +107,7 @@ cdef struct Search:
     # scratch, which serves the next growth, too
     int64_t* side           # of the pass: n_classes
     double* means           # of several numbers, in the unit of the coarsest; zeros behind
+    AbsoluteErrors* errors  # of the criterion of this name; NULL: another one
     double* both_sides      # class weights of either, where the criterion is a function
     int most_columns_of_target  # of bins: there is room for so many
     Bins* bins              # of the column; searches that take turns may have them together,
@@ -136,6 +138,9 @@ cdef void finish_node(Search* q) noexcept nogil
 cdef bint beats(const Search* q, int32_t column) noexcept nogil
 cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil
 cdef double score_by_function(const Search* q, bint down) noexcept nogil
+cdef double score_of_medians(Search* q, int64_t count, bint down) noexcept nogil
+cdef void move_bin(Search* q, int64_t g) noexcept nogil
+cdef double score_of_moved(Search* q, bint down) noexcept nogil
 cdef double score_of_outputs(const Search* q) noexcept nogil
 cdef void add_outputs_of_row(Search* q, int64_t row) noexcept nogil
 cdef double constrain(const Search* q, int64_t w, int64_t s, double score) noexcept nogil
@@ -228,6 +233,8 @@ cdef inline void clear_side(Search* q) noexcept nogil:
     q.w = 0
     q.s = 0
     q.buffered = 0
+    if q.errors != NULL:
+        q.errors.count = 0
     if by_class(q):
         if not q.side_is_clear:
             memset(q.side, 0, q.criterion.n_classes * sizeof(int64_t))
@@ -266,6 +273,8 @@ cdef inline void add_row(Search* q, int64_t row) noexcept nogil:
         q.w += 1
         q.s += q.of_row.label[row]
     else:
+        if q.errors != NULL:
+            move_row(q.errors, row)
         q.w += 1 if q.kind == SUM else q.of_row.weight[row]
         q.s += q.of_row.target[row]
 
@@ -276,7 +285,10 @@ cdef inline void add_bin(Search* q, int64_t g, int sign) noexcept nogil:
     cdef int64_t squares, cross, x, old
     cdef int k
     q.n += sign * q.bins.n[g]
-    if not by_class(q):
+    if q.errors != NULL:
+        q.w += q.bins.weight[g]
+        move_bin(q, g)
+    elif not by_class(q):
         q.w += sign * q.bins.weight[g]
         q.s += sign * q.bins.target[g]
     elif q.criterion.sums_numbers:
@@ -337,7 +349,7 @@ cdef inline bint permitted(const Search* q) noexcept nogil:
             and q.w >= q.min_weight and q.totals.weight - q.w >= q.min_weight)
 
 
-cdef inline double score_side(const Search* q, bint down) noexcept nogil:
+cdef inline double score_side(Search* q, bint down) noexcept nogil:
     """The score of the boundary between the side and the rest; `down`: the side is the right."""
     cdef int64_t w = q.totals.weight - q.w if down else q.w
     cdef int64_t s = q.totals.target - q.s if down else q.s
@@ -356,6 +368,8 @@ cdef inline double score_side(const Search* q, bint down) noexcept nogil:
         return score_by_function(q, down)
     if q.criterion.impurity == SQUARED_OUTPUTS:
         return score_of_outputs(q)
+    if q.criterion.impurity == ABSOLUTE:
+        return score_of_moved(q, down)
     other = (q.squares - q.cross) + (q.side_squares - q.cross)
     if q.kind == CLASSES:
         # fits 64 bits, and the conversion is much faster
@@ -387,7 +401,7 @@ cdef inline bint offer(Search* q, double score, int64_t at, bint down) noexcept 
     return False
 
 
-cdef inline double allowed_score(const Search* q, bint down) noexcept nogil:
+cdef inline double allowed_score(Search* q, bint down) noexcept nogil:
     """`score_side`; below NONE where values would break an order."""
     cdef double score = score_side(q, down)
     return constrain_side(q, down, score) if is_bound(q) else score

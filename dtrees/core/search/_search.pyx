@@ -6,11 +6,15 @@ from libc.string cimport memcpy, memset
 from dtrees._random cimport hash64
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport (
-    BY_FUNCTION, ENTROPY, GINI, GRADIENT, IN_SUBSET, LEAF, SQUARED, SQUARED_OUTPUTS, Inherited,
-    RowStatistics, Split, Totals, int128_t
+    ABSOLUTE, BY_FUNCTION, ENTROPY, GINI, GRADIENT, IN_SUBSET, LEAF, SQUARED, SQUARED_OUTPUTS,
+    Inherited, RowStatistics, Split, Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, SUM, CellKind, add_outputs, has_classes
+)
+from dtrees.core.histogram._totals cimport product_of
+from dtrees.core.search._absolute_errors cimport (
+    AbsoluteErrors, free_errors, new_errors, tell_last
 )
 from dtrees.core.search._criterion cimport Criterion, squared_score, xlogx
 from dtrees.core.search._open_node cimport OpenNode, begin_bounds, constrained_score, loss_of_node
@@ -61,6 +65,13 @@ cdef bint begin_search(Search* q, const Criterion* criterion, CellKind kind, Row
     if criterion.impurity == SQUARED_OUTPUTS and not claim_zeros(
             <void**>&q.means, max(of_row.n_lanes, k) * sizeof(double)):
         return False
+    if criterion.impurity == ABSOLUTE or q.errors != NULL:
+        free_errors(q.errors)
+        q.errors = NULL
+    if criterion.impurity == ABSOLUTE:
+        q.errors = new_errors(kind != SUM, criterion.shift_of_products)
+        if q.errors == NULL:
+            return False
     return claim_zeros(<void**>&q.side, (k + 1) * sizeof(int64_t))
 
 
@@ -81,6 +92,7 @@ cdef void free_search(Search* q) noexcept nogil:
     free(q.side)
     free(q.means)
     free(q.both_sides)
+    free_errors(q.errors)
     free(q.subset)
     free(q.split_subset)
     free(q)
@@ -284,6 +296,39 @@ cdef double score_of_outputs(const Search* q) noexcept nogil:
     return found / (<double>q.w * <double>(W - q.w))
 
 
+cdef void move_bin(Search* q, int64_t g) noexcept nogil:
+    """Absolute errors: move the places of a bin to the side."""
+    cdef AbsoluteErrors* e = q.errors
+    cdef const uint64_t* places = e.of_bins + q.bins.target[g]
+    cdef int64_t i
+    for i in range(q.bins.n[g]):
+        e.moved[e.count + i] = <uint32_t>places[i]
+    e.count += q.bins.n[g]
+
+
+cdef double score_of_medians(Search* q, int64_t count, bint down) noexcept nogil:
+    """The score of the boundary behind the first `count` places that have moved, whose errors have
+    been told. `NOT_ALLOWED` where values would break an order."""
+    cdef const AbsoluteErrors* e = q.errors
+    cdef int64_t rest = q.totals.weight - q.w
+    cdef int64_t of_side, of_rest
+    cdef double score = <double>(<int64_t>q.totals.moment - e.of_side[count] - e.of_rest[count])
+    if not is_bound(q):
+        return score
+    of_side = product_of(q.w, e.middle_of_side[count], e.shift + 1)
+    of_rest = product_of(rest, e.middle_of_rest[count], e.shift + 1)
+    return constrained_score(&q.monotonic, q.criterion, <double>(rest if down else q.w),
+                             <double>(q.w if down else rest),
+                             <double>(of_rest if down else of_side),
+                             <double>(of_side if down else of_rest), score)
+
+
+cdef double score_of_moved(Search* q, bint down) noexcept nogil:
+    """Absolute errors: the score of the boundary beside the side."""
+    tell_last(q.errors)
+    return score_of_medians(q, q.errors.count, down)
+
+
 # ---------------------------------------------------------------------------------------------
 # when the search of a node may end: at a split that no other can beat
 
@@ -304,6 +349,8 @@ cdef double perfect_score(const Search* q, const TrainParameters* params,
     if (has_classes(params.layout.kind) and params.criterion.impurity == ENTROPY
             and t.weight < EXACT_WEIGHT):
         return <double>(q.criterion.n_outputs * xlogx(q.criterion, t.weight) - q.entropy)
+    if params.criterion.impurity == ABSOLUTE:
+        return <double><int64_t>t.moment
     if params.layout.kind == SUM and params.criterion.impurity == SQUARED and t.n == 2:
         return -1.0
     return 1e300
@@ -337,6 +384,8 @@ cdef double constrain_side(const Search* q, bint down, double score) noexcept no
     cdef int64_t w = q.totals.weight - q.w if down else q.w
     cdef int field = q.criterion.value_field
     cdef int64_t s = q.side[field] if by_class(q) else q.s
+    if q.errors != NULL:
+        return score    # which knows
     if down:
         s = (q.class_totals[field] if by_class(q) else q.totals.target) - s
     return constrain(q, w, s, score)

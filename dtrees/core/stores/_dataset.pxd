@@ -21,6 +21,7 @@ cdef class Dataset:
     cdef readonly bint is_weighted
     cdef uint8_t[::1] live      # 1: the row has a positive weight
     cdef readonly object sets_of_column     # uint64 (n_columns, n_words), or None
+    cdef object order           # uint32 (n_rows,): rows in the order of y, where that is needed
     cdef list alive             # arrays whose memory the structs point to
     cdef SideScore side_score   # of a criterion that is a function, or None
 

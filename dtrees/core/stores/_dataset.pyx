@@ -19,7 +19,7 @@ from dtrees.core.data._columns cimport columns_of, pointer
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport (
-    BY_FUNCTION, ENTROPY, GINI, POISSON, SQUARED, SQUARED_OUTPUTS, RowStatistics
+    ABSOLUTE, BY_FUNCTION, ENTROPY, GINI, POISSON, SQUARED, SQUARED_OUTPUTS, RowStatistics
 )
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, OUTPUTS, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, words_of
@@ -145,7 +145,9 @@ cdef class Dataset:
         self.params.layout.impurity = self.params.criterion.impurity
         self.params.layout.fixed_point = self.params.criterion.fixed_point
         self.params.layout.n_words = words_of(self.params.layout.kind, self.params.layout.n_classes)
-        if self.params.limits.max_features >= self.params.limits.n_columns:
+        self.params.layout.shift = self.params.criterion.shift_of_products
+        if (self.params.limits.max_features >= self.params.limits.n_columns
+                and CRITERIA[rules.criterion].has_sums):
             self.params.count_rule.n_words = self.params.layout.n_words
 
     cdef bind_target(self, target, rules, bint zero_one):
@@ -251,6 +253,15 @@ cdef class Dataset:
             if rules.criterion == "poisson":
                 criterion.impurity = POISSON
                 criterion.gain_unit = target.wy_unit
+            elif rules.criterion == "absolute_error":
+                criterion.impurity = ABSOLUTE
+                criterion.gain_unit = target.wy_unit
+                criterion.shift_of_products = (
+                    target.y_exponent + target.w_exponent - target.wy_exponent)
+                # sums of rounded products depend on which of equal numbers are up to a median
+                is_rounded = weight is not None and criterion.shift_of_products > 0
+                order = np.lexsort((weight, target.y)) if is_rounded else np.argsort(target.y)
+                self.order = order.astype(np.uint32)
             else:
                 criterion.impurity = SQUARED
                 criterion.gain_unit = target.wy_unit * (target.wy_unit / unit)

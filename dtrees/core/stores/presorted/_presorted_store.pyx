@@ -13,10 +13,11 @@ from libc.string cimport memset
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport claim, resize
-from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, PresortedFeature
+from dtrees.core.data._structs cimport ABSOLUTE, ALL_ORDERED, IN_SUBSET, PresortedFeature
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._layout cimport subtract_words
 from dtrees.core.histogram._totals cimport range_of_rows, sum_rows
+from dtrees.core.search._absolute_scan cimport place_rows
 from dtrees.core.search._bins cimport bins_of_entries, bins_of_histogram, search_histogram
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
@@ -68,6 +69,10 @@ cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
     cdef int64_t r
     cdef int64_t kept = 0
     cdef bint varies
+    if q.errors != NULL:
+        place_rows(q, &s.w.of_row, s.w.rows + node.start, node.totals.n, s.w.n_rows)
+        if q.out_of_memory:
+            return
     for r in range(n):
         varies = (cannot_win(q, perfect, node.features[r].column)
                   or search_presorted(s, node, &node.features[r]))
@@ -274,7 +279,10 @@ cdef bint partition_rows(const TrainParameters* params, Buffers* w, const OpenNo
     sum_rows(&w.of_row, &params.layout, w.rows + lesser.start, lesser.totals.n, &lesser.totals,
              lesser.class_totals)
     subtract_child(node, lesser, params.layout.n_classes, other)
-    if w.of_row.value != NULL:
+    if params.criterion.impurity == ABSOLUTE:  # medians are no sums
+        sum_rows(&w.of_row, &params.layout, w.rows + other.start, other.totals.n, &other.totals,
+                 NULL)
+    elif w.of_row.value != NULL:
         range_of_rows(&w.of_row, w.rows + other.start, other.totals.n, &other.totals)
     describe(left, params)
     describe(right, params)

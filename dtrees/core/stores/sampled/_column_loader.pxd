@@ -2,8 +2,8 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, RowCodes, RowLists
-from dtrees.core.data._structs cimport Impurity, PresortedFeature, RowStatistics, Totals
-from dtrees.core.histogram._layout cimport CellKind
+from dtrees.core.data._structs cimport PresortedFeature, RowStatistics, Totals
+from dtrees.core.histogram._layout cimport CellKind, Layout
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
@@ -47,9 +47,8 @@ cdef inline int64_t target_at(const RowPartition* partition, int64_t i) noexcept
     return weight_at(partition, i) * (
         label_of(partition.item[i]) if partition.value == NULL else partition.value[i])
 
-cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Impurity impurity,
-                    double fixed_point, int64_t n_classes, Totals* totals,
-                    int64_t* class_totals) noexcept nogil
+cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, const Layout* layout,
+                    Totals* totals, int64_t* class_totals) noexcept nogil
 cdef void range_of_items(const RowPartition* partition, int64_t start, int64_t n,
                          Totals* totals) noexcept nogil
 cdef int64_t partition_items(RowPartition* partition, int64_t start, int64_t n, const Route* route,

@@ -29,12 +29,14 @@ from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, RowCodes, 
 from dtrees.core.data._fixed_point cimport moment_of
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._paths cimport PATH_IS_ON
-from dtrees.core.data._structs cimport Impurity, RowStatistics, Totals, int128_t
+from dtrees.core.data._structs cimport ABSOLUTE, RowStatistics, Totals, int128_t
 from dtrees.core.histogram._layout cimport (
     CLASSES, LARGEST_FIELD, LARGEST_HALF, OUTPUTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM,
-    CellKind, encode
+    CellKind, Layout, encode
 )
-from dtrees.core.histogram._totals cimport add_to_totals, are_alike
+from dtrees.core.histogram._totals cimport (
+    Median, add_to_totals, are_alike, pass_row, tell_median
+)
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, by_class
@@ -43,9 +45,8 @@ from dtrees.core.stores._partition cimport Route, goes_left
 # ---------------------------------------------------------------------------------------------
 # the rows of a growth
 
-cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Impurity impurity,
-                    double fixed_point, int64_t n_classes, Totals* totals,
-                    int64_t* class_totals) noexcept nogil:
+cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, const Layout* layout,
+                    Totals* totals, int64_t* class_totals) noexcept nogil:
     """Totals of the items start .. start+n; class_totals (n_classes,) is overwritten.
 
     Not by `histogram._totals`, a row at a time, whose sums are in memory (measured: with this, a
@@ -55,6 +56,8 @@ cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Imp
     cdef int64_t weight = 0
     cdef int64_t target = 0
     cdef int128_t moment = 0
+    cdef int64_t n_classes = layout.n_classes
+    cdef Median m
     memset(totals, 0, sizeof(Totals))
     if partition.outputs.n_outputs > 0:
         memset(class_totals, 0, n_classes * sizeof(int64_t))
@@ -85,10 +88,16 @@ cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Imp
             wy = target_at(partition, i)
             weight += w
             target += wy
-            moment += moment_of(impurity, fixed_point, w, wy, partition.value[i])
+            moment += moment_of(layout.impurity, layout.fixed_point, w, wy, partition.value[i])
     totals.weight = weight
     totals.target = target
     totals.moment = moment
+    if layout.impurity == ABSOLUTE:
+        memset(&m, 0, sizeof(Median))
+        m.weight = weight
+        for i in range(start, start + n):
+            pass_row(&m, partition.value[i], weight_at(partition, i), target_at(partition, i))
+        tell_median(&m, layout.shift, totals)
 
 
 cdef void range_of_items(const RowPartition* partition, int64_t start, int64_t n,

@@ -32,6 +32,7 @@ from dtrees.core.data._columns cimport (
 )
 from dtrees.core.data._structs cimport ALL_ORDERED, AT_MOST, IN_SUBSET, Split
 from dtrees.core.histogram._layout cimport OUTPUTS, PACKED, decode
+from dtrees.core.search._absolute_errors cimport move_row
 from dtrees.core.search._bins cimport keep_best
 from dtrees.core.search._categories cimport add_to_subset, begin_bins, clear_subset
 from dtrees.core.search._criterion cimport NONE
@@ -228,6 +229,8 @@ cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* c
             less = <code_t>(own[i] - 1)
             if less < at or (missing_left and own[i] == 0):
                 add_item(loader, q, item - loader.partition.item + i)
+                if q.errors != NULL:
+                    move_row(q.errors, i)
     return True
 
 

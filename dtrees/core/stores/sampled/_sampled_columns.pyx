@@ -45,6 +45,7 @@ from dtrees.core.histogram._layout cimport (
     CLASSES_PAIRED, OUTPUTS, PACKED, PAIRED, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add,
     add_row, has_classes, words_of
 )
+from dtrees.core.search._absolute_scan cimport place_bins
 from dtrees.core.search._bins cimport bins_of_entries, read_bin, reserve_bins, search_bins
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._entry_scan cimport search_feature
@@ -601,7 +602,7 @@ cdef bint by_entries(const ColumnLoader* loader, const Search* q, const Column* 
     """
     cdef int64_t n_cells = (column.n_codes + <int64_t>1) * layout_of(loader, q).n_words
     cdef int64_t n_hit = column.n_codes if column.n_codes < n else n
-    if column.storage == STORED_SPARSE or n < column.n_codes >> 6:
+    if column.storage == STORED_SPARSE or n < column.n_codes >> 6 or q.errors != NULL:
         return True
     if by_class(q) and n * SORT_COST <= n_hit * q.criterion.n_classes:
         return True
@@ -620,6 +621,8 @@ cdef void bins_of_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, c
         of_row = q.of_row
         q.of_row = loader.of_row
         bins_of_entries(q, <const uint64_t*>loader.entries, &loader.feature)
+        if q.errors != NULL:
+            place_bins(q, <const uint64_t*>loader.entries, &loader.feature)
         q.of_row = of_row
     else:
         bins_of_dense(loader, q, column, node)

@@ -11,7 +11,8 @@ from dtrees.core.data._columns cimport Column, last_ordered
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._paths cimport PATH_IS_ON
-from dtrees.core.data._structs cimport IN_SUBSET, LEAF, RowStatistics
+from dtrees.core.data._structs cimport ABSOLUTE, IN_SUBSET, LEAF, RowStatistics
+from dtrees.core.search._absolute_errors cimport AbsoluteErrors, begin_places, reserve_places
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
 from dtrees.core.search._parameters cimport Limits, TrainParameters, may_use
 from dtrees.core.search._search cimport Search, cannot_win, key_of_tie, perfect_score, work_of_bins
@@ -20,7 +21,7 @@ from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.sampled._column_loader cimport (
     ColumnLoader, RowPartition, free_loader, new_loader, note_positions, partition_items,
-    range_of_items, read_rows, serves, sum_items, take_rows
+    range_of_items, read_rows, serves, sum_items, take_rows, target_at, weight_at
 )
 from dtrees.core.stores.sampled._random_split cimport draw_split, finish_drawn_split, search_simd
 from dtrees.core.stores.sampled._sampled_columns cimport (
@@ -109,6 +110,8 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef int64_t i, kept
     cdef int32_t column
     read_rows(s.loader, q, node)
+    if q.errors != NULL and not place_items(s.loader, q, node):
+        return
     store.work += 2 * node.totals.n
     mark_present(s.loader, node)
     while first < n_columns and (q.split.test == LEAF or n_used < params.limits.max_features):
@@ -145,6 +148,24 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
         column = s.drawn[i]
         s.drawn[i] = s.drawn[s.swapped[i]]
         s.drawn[s.swapped[i]] = column
+
+
+cdef bint place_items(const ColumnLoader* loader, Search* q, const OpenNode* node) noexcept nogil:
+    """Absolute errors: take the rows of a node, which are in the order of y; False without memory.
+    """
+    cdef const RowPartition* partition = &loader.partition
+    cdef AbsoluteErrors* e = q.errors
+    cdef int64_t start = node.start
+    cdef int64_t i
+    if not reserve_places(e, node.totals.n, 0):
+        q.out_of_memory = True
+        return False
+    for i in range(node.totals.n):
+        e.y[i + 1] = partition.value[start + i]
+        e.w[i + 1] = weight_at(partition, start + i)
+        e.wy[i + 1] = target_at(partition, start + i)
+    begin_places(e)
+    return True
 
 
 cdef inline int64_t drop_barred(const Limits* limits, const Search* q, int32_t* columns,
@@ -225,12 +246,13 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
         store.search.out_of_memory = True
         return
     lesser, other = (left, right) if 2 * n_left <= node.totals.n else (right, left)
-    sum_items(partition, lesser.start, lesser.totals.n, params.criterion.impurity,
-              params.criterion.fixed_point, params.criterion.n_classes, &lesser.totals,
+    sum_items(partition, lesser.start, lesser.totals.n, &params.layout, &lesser.totals,
               lesser.class_totals)
     subtract_child(node, lesser, params.layout.n_classes, other)
     note_positions(loader, node)
-    if partition.value != NULL or partition.outputs.value != NULL:
+    if params.criterion.impurity == ABSOLUTE:  # medians are no sums
+        sum_items(partition, other.start, other.totals.n, &params.layout, &other.totals, NULL)
+    elif partition.value != NULL or partition.outputs.value != NULL:
         range_of_items(partition, other.start, other.totals.n, &other.totals)
     describe(left, params)
     describe(right, params)
