@@ -291,7 +291,10 @@ def test_the_same_seed_gives_the_same_run_whatever_the_threads(csv):
         (["--target", "amount", "--folds", "31"], "a fold needs at least 2"),
         (["--target", "class", "--task", "regression"], "is not made of numbers"),
         (["--target", "class", "--criterion", "poisson"], "choose one of gini, entropy, log_loss"),
-        (["--target", "amount", "--criterion", "gini"], "choose one of squared_error, poisson"),
+        (
+            ["--target", "amount", "--criterion", "gini"],
+            "choose one of squared_error, absolute_error, poisson",
+        ),
         (
             ["--target", "class", "--drop", "wrd"],
             "no column 'wrd' in the table, did you mean 'word'?",

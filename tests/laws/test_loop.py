@@ -22,7 +22,7 @@ from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit, TimeSeri
 import dtrees
 from dtrees.coding import target as coding_target
 from tests.laws.loops import Loop, check, sparse, table_of, target_of
-from tests.laws.tables import CLASSIFICATION, REGRESSION, sampled_from
+from tests.laws.tables import CLASSIFICATION, sampled_from
 from tests.laws.test_shared import SEEDS
 from tests.laws.together import staying_together
 
@@ -66,6 +66,7 @@ def loops(
     kinds=NUMBERS,
     is_sparse=False,
     splits=tuple(SPLITS),
+    criteria=(*CLASSIFICATION, "squared_error", "poisson"),
     **parameters,
 ):
     """A `Loop` of a tree, which may draw columns, or of a forest of two.
@@ -75,7 +76,7 @@ def loops(
     n_rows, seed = draw(sampled_from((60, 100, 320))), draw(SEEDS)
     choice, rng = random.Random(seed).choice, np.random.default_rng(seed)
     X = table_of(draw(st.lists(sampled_from(kinds), min_size=1, max_size=4)), n_rows, seed)
-    criterion, kind = choice((*CLASSIFICATION, *REGRESSION)), choice(estimators)
+    criterion, kind = choice(criteria), choice(estimators)
     given = {"criterion": criterion, "max_bins": None, "random_state": seed % 99, **parameters}
     given |= draw(st.sampled_from(LIMITS))
     if kind != "DecisionTree":
@@ -95,7 +96,12 @@ def loops(
     return Loop(getattr(dtrees, kind + task)(**given), X, y, weight, list(cv.split(y)))
 
 
-TREES = {"numbers": loops(), "categories": loops(kinds=MIXED), "sparse": loops(is_sparse=True)}
+TREES = {
+    "numbers": loops(),
+    "categories": loops(kinds=MIXED),
+    "sparse": loops(is_sparse=True),
+    "medians": loops(kinds=MIXED, criteria=("absolute_error",)),
+}
 FOREST_LOOPS = {
     "numbers": loops(FORESTS, bootstrap=False),
     "categories": loops(("RandomForest", "Bagging"), MIXED, bootstrap=False),
@@ -110,7 +116,7 @@ def work():
     found = defaultdict(Counter)
     yield found
     for law, counts in found.items():
-        assert counts["shared"] > 0
+        assert (counts["shared"] > 0) == ("medians" not in law)
         assert (counts["bounded"] > 0) == (law in ("trees, numbers", "trees, categories"))
 
 

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dtrees.coding.target import Target
-from dtrees.core.data.criteria import CRITERIA, LOGARITHMS
+from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of
 from dtrees.core.data.tuning import Tuning

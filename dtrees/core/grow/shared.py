@@ -24,7 +24,7 @@ import numpy as np
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core.data.criteria import LOGARITHMS, OF_USERS
+from dtrees.core.data.criteria import CRITERIA, LOGARITHMS, OF_USERS
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
 from dtrees.core.data.tuning import Tuning

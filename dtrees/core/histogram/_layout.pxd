@@ -52,8 +52,8 @@ cdef struct Layout:
     int64_t n_words         # of a cell
     Impurity impurity       # what the second moment of a node is made of
     double fixed_point
-    int shift               # GRADIENTS: bits of the sum of hessians; absolute errors: as in
-                            # `Criterion.shift_of_products`
+    # GRADIENTS: bits of the sum of hessians; absolute errors: `Criterion.shift_of_products`
+    int shift
 
 
 cdef inline int64_t words_of(CellKind kind, int64_t n_classes) noexcept nogil:

@@ -75,7 +75,8 @@ cdef bint reserve_places(AbsoluteErrors* e, int64_t n, int64_t n_rows) noexcept 
     e.room = 0
     if not (claim(<void**>&e.y, n_bytes) and claim(<void**>&e.w, n_bytes)
             and claim(<void**>&e.wy, n_bytes) and claim(<void**>&e.node.link, n_bytes)
-            and claim(<void**>&e.moved, (n + 2) * sizeof(uint32_t)) and claim(<void**>&e.of_bins, n_bytes)
+            and claim(<void**>&e.moved, (n + 2) * sizeof(uint32_t))
+            and claim(<void**>&e.of_bins, n_bytes)
             and claim(<void**>&e.of_side, n_bytes) and claim(<void**>&e.of_rest, n_bytes)
             and claim(<void**>&e.middle_of_side, n_bytes)
             and claim(<void**>&e.middle_of_rest, n_bytes)

@@ -21,8 +21,8 @@ from dtrees._random cimport hash64
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport (
-    ABSOLUTE, AT_MOST, BY_FUNCTION, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, SQUARED_OUTPUTS,
-    Inherited, RowStatistics, Split, Totals, int128_t
+    ABSOLUTE, AT_MOST, BY_FUNCTION, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED,
+    SQUARED_OUTPUTS, Inherited, RowStatistics, Split, Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, OUTPUTS, SUM, CellKind, has_classes
 from dtrees.core.search._absolute_errors cimport AbsoluteErrors, move_row

@@ -10,7 +10,7 @@ from tests.laws.tables import Example, fit
 
 
 def median_of(y, w):
-    """Half the sum of the two middle numbers, the same one unless just half of the weight is below."""
+    """Half the sum of the two middle numbers: one, unless just half of the weight is below it."""
     order = np.argsort(y, kind="stable")
     passed = 2 * np.cumsum(w[order])
     lower = order[np.searchsorted(passed, passed[-1] / 2, side="left")]

@@ -6,10 +6,10 @@ column is an integer of 16 digits, and so are their ranks (`few_rows.h`). Its su
 these. Trees are the same, bit for bit: floats tell which columns are worth a look, and scores are
 those of other nodes.
 
-This serves numbers of rows that weigh one each, by squared error, which two classes are, too. Rows
-with missing values, categories, columns that are counted, orders and sets of columns stay with
-their entries. So do nodes of more than 4,096 columns that vary, and all on processors that lack
-`pext`, or take long for it.
+This serves numbers of rows that weigh one each, by absolute error, whose rows are numbered in the
+order of y, and by squared error, which two classes are, too. Rows with missing values, categories,
+columns that are counted, orders and sets of columns stay with their entries. So do nodes of more
+than 4,096 columns that vary, and all on processors that lack `pext`, or take long for it.
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -20,7 +20,7 @@ from dtrees._random cimport hash64
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._cpu cimport has_pext, is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
-from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, SQUARED, PresortedFeature
+from dtrees.core.data._structs cimport ABSOLUTE, ALL_ORDERED, NO_RANK, SQUARED, PresortedFeature
 from dtrees.core.histogram._layout cimport COUNT, SUM
 from dtrees.core.search._criterion cimport NONE, squared_score
 from dtrees.core.search._open_node cimport OpenNode, has_constraints
@@ -41,6 +41,9 @@ cdef extern from "stores/few_rows.h" nogil:
     void part_columns(const FewColumns*, int64_t, uint64_t, int64_t, FewColumns*,
                       FewColumns*) noexcept
     void fill_up(FewColumns*) noexcept
+
+cdef extern from *:
+    int leading_zeros "__builtin_clzll"(uint64_t) noexcept nogil
 
 cdef float[DIGITS + 1][DIGITS] shapes   # of k of n rows on the left: 1 / sqrt(k * (n - k))
 
@@ -68,7 +71,8 @@ cdef bint may_pack(const Store* store, const Buffers* w, const OpenNode* node) n
     cdef const PresortedFeature* feature
     cdef int64_t r
     if (node.totals.n > DIGITS or not is_wide or not has_pext
-            or (q.kind != SUM and q.kind != COUNT) or q.criterion.impurity != SQUARED
+            or (q.kind != SUM and q.kind != COUNT)
+            or (q.criterion.impurity != SQUARED and q.criterion.impurity != ABSOLUTE)
             or node.n_features > MOST_COLUMNS or has_constraints(store.params)
             or not PATH_IS_ON("few_rows")):
         return False
@@ -190,6 +194,8 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
         return
     if n == 2:
         search_two(s, c, &best)
+    elif q.criterion.impurity == ABSOLUTE:
+        search_medians(s, c, n, least, &best)
     else:
         for k in range(1, n):
             shape[k] = shapes[n][k] if least <= k <= n - least else -1
@@ -217,7 +223,10 @@ cdef void search_two(FewRowsStore* s, const FewColumns* c, Best* best) noexcept 
         key = hash64(of_ties, <uint64_t>c.column[i])
         first = i if key > most else first
         most = max(most, key)
-    search_column(s, c, first, 2, 1, best)
+    if q.criterion.impurity == ABSOLUTE:
+        keep_column(q, c, first, <double><int64_t>q.totals.moment, 1, best)
+    else:
+        search_column(s, c, first, 2, 1, best)
 
 
 cdef inline void search_column(FewRowsStore* s, const FewColumns* c, int64_t i, int64_t n,
@@ -232,7 +241,6 @@ cdef inline void search_column(FewRowsStore* s, const FewColumns* c, int64_t i, 
     cdef int64_t sum = 0
     cdef int64_t n_left = 0
     cdef int64_t k
-    cdef uint64_t key = 0
     cdef double most = NONE
     cdef double score
     cdef bint counts
@@ -244,6 +252,13 @@ cdef inline void search_column(FewRowsStore* s, const FewColumns* c, int64_t i, 
         n_left = k if counts else n_left
         order >>= 4
         changes >>= 4
+    keep_column(q, c, i, most, n_left, best)
+
+
+cdef inline void keep_column(const Search* q, const FewColumns* c, int64_t i, double most,
+                             int64_t n_left, Best* best) noexcept nogil:
+    """Keep the best boundary of column number i if it beats what is there."""
+    cdef uint64_t key = 0
     if most < best.score or most == NONE:
         return
     if q.random_ties:
@@ -251,6 +266,98 @@ cdef inline void search_column(FewRowsStore* s, const FewColumns* c, int64_t i, 
     if (most > best.score or key > best.key
             or (key == best.key and c.column[i] < c.column[best.column])):
         best[0] = Best(most, key, i, n_left)
+
+
+cdef struct Middle:
+    # Of some rows: a bit for each, the numbers of both middle ones, and the absolute errors about
+    # them (`_absolute_errors`).
+    uint64_t rows
+    int64_t lower
+    int64_t upper
+    int64_t errors
+
+
+cdef inline int64_t choose_one(bint first, int64_t a, int64_t b) noexcept nogil:
+    """a or b, without a branch."""
+    return b + (-<int64_t>first & (a - b))
+
+
+cdef inline int64_t distance(const int64_t* y, int64_t a, int64_t b) noexcept nogil:
+    cdef int64_t d = y[a] - y[b]
+    return (d ^ d >> 63) - (d >> 63)
+
+
+cdef inline int64_t row_behind(uint64_t rows, int64_t m) noexcept nogil:
+    return trailing_zeros((rows | <uint64_t>1 << 32) >> (m + 1)) + m + 1
+
+
+cdef inline int64_t row_before(uint64_t rows, int64_t m) noexcept nogil:
+    return 62 - leading_zeros((rows << 1 | 1) & ((<uint64_t>2 << m) - 1))
+
+
+cdef inline void put_in(const int64_t* y, Middle* o, int64_t p, int64_t n) noexcept nogil:
+    """Put row p to n others, at least one."""
+    cdef int64_t m = o.lower
+    o.rows |= <uint64_t>1 << p
+    if n & 1:
+        o.lower = choose_one(p > m, m, row_before(o.rows, m))
+        o.upper = choose_one(p > m, row_behind(o.rows, m), m)
+    else:
+        m = choose_one(p < m, m, choose_one(p > o.upper, o.upper, p))
+        o.lower = o.upper = m
+    o.errors += distance(y, p, m)
+
+
+cdef inline void take_out(const int64_t* y, Middle* o, int64_t p, int64_t n) noexcept nogil:
+    """Take row p out of n, of which more are left."""
+    cdef int64_t m = o.lower
+    o.rows ^= <uint64_t>1 << p
+    if n & 1:
+        o.lower = choose_one(p < m, m, row_before(o.rows, m))
+        o.upper = choose_one(p > m, m, row_behind(o.rows, m))
+    else:
+        m = choose_one(p <= m, o.upper, m)
+        o.lower = o.upper = m
+    o.errors -= distance(y, p, m)
+
+
+cdef void search_medians(FewRowsStore* s, const FewColumns* c, int64_t n, int64_t least,
+                         Best* best) noexcept nogil:
+    """Look at the boundaries of all columns, by absolute errors, of three rows or more."""
+    cdef const Search* q = s.store.search
+    cdef const int64_t* y = s.target
+    cdef int64_t whole = <int64_t>q.totals.moment
+    cdef Middle all_rows = Middle(0, 0, 0, whole)
+    cdef Middle left, right
+    cdef uint64_t order = c.order[0]
+    cdef uint64_t changes
+    cdef int64_t i, k, _k, n_left
+    cdef double most, score
+    cdef bint counts
+    for k in range(n):
+        all_rows.rows |= <uint64_t>1 << (order >> 4 * k & 15)
+    all_rows.lower = trailing_zeros(all_rows.rows)
+    for _k in range((n - 1) // 2):
+        all_rows.lower = row_behind(all_rows.rows, all_rows.lower)
+    all_rows.upper = all_rows.lower if n & 1 else row_behind(all_rows.rows, all_rows.lower)
+    for i in range(c.n):
+        order = c.order[i]
+        changes = c.rank[i] ^ c.rank[i] >> 4
+        left = Middle(<uint64_t>1 << (order & 15), order & 15, order & 15, 0)
+        right = all_rows
+        most = NONE
+        n_left = 0
+        for k in range(1, n):
+            if k > 1:
+                put_in(y, &left, order & 15, k - 1)
+            take_out(y, &right, order & 15, n + 1 - k)
+            score = <double>(whole - left.errors - right.errors)
+            counts = (changes & 15) != 0 and least <= k and k <= n - least and score > most
+            most = score if counts else most
+            n_left = k if counts else n_left
+            order >>= 4
+            changes >>= 4
+        keep_column(q, c, i, most, n_left, best)
 
 
 cdef inline void take(FewRowsStore* s, const FewColumns* c, const Best* best) noexcept nogil:
