@@ -11,6 +11,6 @@ cdef void place_bins(Search* q, const entry_t* entries,
                      const PresortedFeature* feature) noexcept nogil
 cdef void median_of_bin(const Search* q, int64_t g, Median* m) noexcept nogil
 cdef void scan_absolute(Search* q, const entry_t* entries, int64_t begin, int64_t end,
-                        int64_t close, bint down) noexcept nogil
+                        bint closes, int64_t close, bint down) noexcept nogil
 cdef int64_t scan_absolute_bins(Search* q, const Keyed* order, int64_t first, int64_t end,
                                 bint down) noexcept nogil

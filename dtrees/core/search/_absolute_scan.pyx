@@ -17,7 +17,6 @@ from dtrees.core.histogram._totals cimport Median, pass_row
 from dtrees.core.search._absolute_errors cimport (
     AbsoluteErrors, begin_places, reserve_places, tell_sides
 )
-from dtrees.core.search._entry_scan cimport NOTHING
 from dtrees.core.search._search cimport (
     Bins, Keyed, Search, add_bin, is_bound, offer, permitted, score_of_medians
 )
@@ -85,8 +84,9 @@ cdef void median_of_bin(const Search* q, int64_t g, Median* m) noexcept nogil:
 
 
 cdef void scan_absolute(Search* q, const entry_t* entries, int64_t begin, int64_t end,
-                        int64_t close, bint down) noexcept nogil:
-    """Offer the boundaries between entries, and behind the last one if it has a name, `close`."""
+                        bint closes, int64_t close, bint down) noexcept nogil:
+    """Offer the boundaries between entries, and if it `closes` the one behind them, named `close`.
+    """
     cdef AbsoluteErrors* e = q.errors
     cdef int64_t shift = 4 * sizeof(entry_t)
     cdef int64_t m = end - begin
@@ -100,7 +100,7 @@ cdef void scan_absolute(Search* q, const entry_t* entries, int64_t begin, int64_
     cdef int64_t w = q.w
     cdef int64_t whole = <int64_t>q.totals.moment
     cdef double reach = max(q.best, q.split.score)  # others are not the best of the node
-    cdef int64_t last = m if close != NOTHING else m - 1
+    cdef int64_t last = m if closes else m - 1
     cdef int64_t i
     move_entries(e, at, m, step)
     tell_sides(e, is_bound(q))

@@ -31,14 +31,11 @@ from dtrees.core.search._criterion cimport (
 )
 from dtrees.core.search._open_node cimport Monotonic, OpenNode
 from dtrees.core.search._parameters cimport SPLITS, TIES, Limits, TrainParameters
+from dtrees.core.search._sort cimport Keyed
 
 cdef enum:
     BUFFER = 256            # boundaries that are scored together
     SMALL_WEIGHT = 1 << 30  # of a node, whose square fits 64 bits
-
-cdef struct Keyed:
-    double key
-    int64_t bin
 
 cdef struct Bins:
     # The distinct ranks of a column in a node, ascending, with their statistics.

@@ -1,7 +1,9 @@
 """Declarations of the sort; see _sort.pyx."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from dtrees.core.search._search cimport Keyed
+cdef struct Keyed:
+    double key
+    int64_t bin
 
 ctypedef fused sorted_t:
     uint64_t

@@ -15,8 +15,6 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from dtrees.core.search._search cimport Keyed
-
 cdef enum:
     INSERTED = 16           # items of a stretch that is sorted by insertion
     BUCKETS = 512
