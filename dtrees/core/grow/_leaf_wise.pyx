@@ -698,12 +698,14 @@ cdef class LeafWiseGrower:
         self.store.n_here = leaf.n_here
         grow_node(&self.store.store, &self.out, &leaf.node, &left.node, &right.node, SPLIT)
         self.n_leaves += 2
+        if self.store.store.search.out_of_memory:
+            return False
         left.n_here = self.store.n_left_here
         right.n_here = leaf.n_here - left.n_here
         self.out.nodes[leaf.node.record].gain *= self.gain_unit
         write_record(&self.out, &self.params, &left.node)
         write_record(&self.out, &self.params, &right.node)
-        if self.store.store.search.out_of_memory or self.out.out_of_memory:
+        if self.out.out_of_memory:
             return False
         if leaf.has_rest:
             self.split_rest(leaf, left, right, self.out.nodes + leaf.node.record)

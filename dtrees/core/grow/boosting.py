@@ -30,8 +30,12 @@ classes are grown round by round, so that their nodes are in the same messages
                                              └────── again and again ──────┘
 
 The runner gets a task for each thread of a team (`_team`). One of them leads a model, and the
-others help with the columns of its nodes. Several classes have a tree each in an iteration, and a
-thread takes a whole one, or what there is to do for one in a round.
+others help with the columns of its nodes. Several classes, and several outputs, have a tree each in
+an iteration, and a thread takes a whole one, or what there is to do for one in a round.
+
+Of several outputs, each has a loss that sees its own column of `y` and its own raw predictions. So
+its trees are those of a model of it alone. Or a tree has a step for each output in each leaf; its
+splits have the sum of what they gain (`dtrees.core.search._gradient_scan`).
 
 Steps. A step is stored as the quotient of two integers, and rows are moved by that quotient.
 
@@ -192,10 +196,8 @@ def boost(
 
     def grow() -> None:
         of_a_tree = max(1, n_threads // growing.n_trees)
-        is_joint = (
-            growing.order is not None
-        )  # and its histograms have all columns, as those of parts
-        about = growing.rules.min_samples_leaf, of_a_tree, takes_codes, is_joint
+        is_plain = growing.order is not None  # no column is bundled, as where members have parts
+        about = growing.rules.min_samples_leaf, of_a_tree, takes_codes, is_plain
         booster = Booster(rows, growing, team, ColumnBlocks(rows.coded, *about))
         for _turn in grow_model(booster, thresholds, made, cancelled, watch):
             pass
@@ -322,14 +324,12 @@ class Booster:
         self.raw: np.ndarray = blocks.empty(shape, dtype=np.float64)
         self._packed = blocks.empty(shape, dtype=np.uint64)
         how = weight, team, are_counts, rows.chosen
-        self._outputs = [
-            OutputRows(loss, own, y, self._derivatives_of(loss, own, y, *how))
-            for (loss, own), y in zip(
-                losses_by_output(growing.loss, len(growing.initial)),
-                np.atleast_2d(rows.y),
-                strict=True,
-            )
-        ]
+        losses = losses_by_output(growing.loss, len(growing.initial))
+        self._outputs = []
+        for (loss, values), y in zip(losses, np.atleast_2d(rows.y), strict=True):
+            to = self.raw[values], self._packed[values]
+            derivatives = RowDerivatives(loss, growing.initial[values], y, *how, *to)
+            self._outputs.append(OutputRows(loss, values, y, derivatives))
         of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FREE_CATEGORIES)
         has_many = growing.rules.category_penalty > 0 and bool(of_many.any())
         squares = RowSquares(weight, heaviest, are_counts) if has_many else None
@@ -354,15 +354,8 @@ class Booster:
         n_outputs = len(growing.initial) // growing.n_trees  # of a tree
         self._records = [GrownRecords(n_outputs) for _ in range(growing.n_trees)]
 
-    def _derivatives_of(
-        self, loss: Loss | OwnLoss, own: slice, y: np.ndarray, *about: Any
-    ) -> RowDerivatives:
-        """Those of the rows by the loss of an output; they stand among those of all."""
-        to = self.raw[own], self._packed[own]
-        return RowDerivatives(loss, self.growing.initial[own], y, *about, *to)
-
     def iterate(self) -> None:
-        """Grow the trees of one iteration, one for each value, and move the raw predictions."""
+        """Grow the trees of one iteration, of a value each or of all, and move raw predictions."""
         growing = self.growing
         if self._draws is not None:
             self._draws.draw(growing.seed, self._number, growing.subsample, self.members)

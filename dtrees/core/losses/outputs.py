@@ -78,11 +78,7 @@ class OutputLosses:
             loss.mean(of_output, np.ascontiguousarray(raw[:, values]), weight, members)
             for of_output, (loss, values) in zip(y, self.own, strict=True)
         ]
-        return math.fsum(found) / len(found) if np.isfinite(found).all() else float(np.sum(found))
-
-    def means(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        """The mean losses of several raw predictions of the same rows, as of `Loss.means`."""
-        return np.array([self.mean(y, one.T, weight) for one in raw])
+        return math.fsum(found) / len(found)
 
 
 AnyLoss = Loss | OwnLoss | OutputLosses

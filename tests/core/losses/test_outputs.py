@@ -32,9 +32,6 @@ def test_a_mean_is_that_of_all_outputs(weight):
     order = [2, 0, 1]
     other = OutputLosses(LOSS.losses, (1, 1, 3))
     assert other.mean(Y[order], RAW[:, [4, 0, 1, 2, 3]], weight) == LOSS.mean(Y, RAW, weight)
-    stages = np.stack([RAW.T, 2 * RAW.T])
-    found = [LOSS.mean(Y, RAW, weight), LOSS.mean(Y, 2 * RAW, weight)]
-    np.testing.assert_array_equal(LOSS.means(Y, stages, weight), found)
 
 
 def test_an_infinite_loss_of_one_output_is_that_of_all():
