@@ -47,7 +47,9 @@ cdef double gain_ratio(const double* left, const double* right, int n_classes,
     """The gain ratio (Quinlan 1993), which [CV] names; times the weight of the node.
 
     What a split gains by the entropy of the classes, by the entropy of its sides. The gain is also
-    what the classes tell of the sides: their entropy less that within the classes.
+    what the classes tell of the sides: their entropy less that within the classes. What it takes to
+    name one of W - 1 boundaries is taken off (Quinlan 1996): otherwise splits that take off a row
+    at a time have the largest ratios, and trees are as deep as they have rows.
     """
     cdef double w = 0
     cdef double rest = 0
@@ -59,7 +61,7 @@ cdef double gain_ratio(const double* left, const double* right, int n_classes,
         rest += right[k]
         within += bits(left[k], left[k] + right[k]) + bits(right[k], left[k] + right[k])
     of_sides = bits(w, w + rest) + bits(rest, w + rest)
-    return (of_sides - within) / of_sides * (w + rest)
+    return (of_sides - within - natural_log(max(w + rest - 1, 1.0))) / of_sides * (w + rest)
 
 
 cdef double poisson_of_outputs(const double* left, const double* right, int n,
