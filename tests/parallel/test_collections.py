@@ -213,6 +213,10 @@ MODELS = {
         *(X, NUMBERS, WEIGHTS),
     ),
     "deviance": (RandomForestRegressor(3, criterion="poisson"), X, NUMBERS, None),
+    "absolute errors": (
+        RandomForestRegressor(3, criterion="absolute_error"),
+        *(X, NUMBERS, WEIGHTS),
+    ),
     "bagging": (BaggingRegressor(3, ccp_alpha=0.01, max_leaf_nodes=12), X, NUMBERS, None),
     "cuts": (ExtraTreesRegressor(2, max_bins=32), X, 1.0 * Y, None),
     "balanced cuts": (
@@ -296,7 +300,8 @@ def fit(case, layout=None, **parameters):
     report, regime = model.fit_report_, dask.config.get("dtrees.regime", None)
     assert regime in (None, report["regime"])
     of_rounds = "boosted" not in case or report.get("messages")  # or they grow in one place
-    if regime == "partitioned" and of_rounds and "small bags" not in case:  # which are of a row
+    in_one_place = "small bags" in case or "absolute errors" in case  # of a row, or of all rows
+    if regime == "partitioned" and of_rounds and not in_one_place:
         assert report["rounds"] > 1
     return model
 

@@ -118,7 +118,7 @@ cdef void find_middle(const AbsoluteErrors* e, Ordered* o, const uint64_t* place
         o.passed += e.w[p]
         o.below += e.wy[p]
         i += 1
-    see_errors(e, o)
+    see_errors(e, o, e.shift)
 
 
 cdef void order_side(AbsoluteErrors* e, Ordered* side) noexcept nogil:
@@ -182,8 +182,9 @@ cdef inline void take_out(const int64_t* y, Ordered* o, int64_t p) noexcept nogi
     unlink(o.link, p)
 
 
-cdef inline void take_weight_out(const AbsoluteErrors* e, Ordered* o, int64_t p) noexcept nogil:
-    """Take a place out, of rows of any weight."""
+cdef inline void take_weight_out(const AbsoluteErrors* e, Ordered* o, int64_t p,
+                                 int shift) noexcept nogil:
+    """Take a place out, of rows of any weight. shift : `e.shift`, which may be a constant."""
     cdef Link* link = o.link
     cdef int64_t m = o.middle
     unlink(link, p)
@@ -202,13 +203,13 @@ cdef inline void take_weight_out(const AbsoluteErrors* e, Ordered* o, int64_t p)
         o.below -= e.wy[m]
         m = link[m].before
     o.middle = m
-    see_errors(e, o)
+    see_errors(e, o, shift)
 
 
-cdef inline void see_errors(const AbsoluteErrors* e, Ordered* o) noexcept nogil:
+cdef inline void see_errors(const AbsoluteErrors* e, Ordered* o, int shift) noexcept nogil:
     """Of weighted rows: errors and the upper middle one, from the sums up to the lower one."""
     o.errors = (o.target - 2 * o.below
-                + product_of(2 * o.passed - o.weight, e.y[o.middle], e.shift))
+                + product_of(2 * o.passed - o.weight, e.y[o.middle], shift))
     o.upper = o.link[o.middle].after if 2 * o.passed == o.weight else o.middle
 
 
@@ -232,18 +233,18 @@ cdef inline void take_all(AbsoluteErrors* e, const Ordered* side, bint with_midd
         take_out(y, &own, moved[k - 1 - i])
 
 
-cdef void take_all_weights(AbsoluteErrors* e, Ordered* side) noexcept nogil:
+cdef inline void take_all_weights(AbsoluteErrors* e, Ordered* side, int shift) noexcept nogil:
     cdef Ordered rest = e.node
     cdef Ordered own = side[0]
     cdef int64_t k = e.count
     cdef int64_t i
     for i in range(k):
-        take_weight_out(e, &rest, e.moved[i])
+        take_weight_out(e, &rest, e.moved[i], shift)
         e.of_rest[i + 1] = rest.errors
         e.of_side[k - i] = own.errors
         e.middle_of_rest[i + 1] = e.y[rest.middle] + e.y[rest.upper]
         e.middle_of_side[k - i] = e.y[own.middle] + e.y[own.upper]
-        take_weight_out(e, &own, e.moved[k - 1 - i])
+        take_weight_out(e, &own, e.moved[k - 1 - i], shift)
 
 
 cdef void tell_sides(AbsoluteErrors* e, bint with_middles) noexcept nogil:
@@ -251,8 +252,10 @@ cdef void tell_sides(AbsoluteErrors* e, bint with_middles) noexcept nogil:
     twice the medians."""
     cdef Ordered side
     order_side(e, &side)
-    if e.weighted:
-        take_all_weights(e, &side)
+    if e.weighted and e.shift == 0:
+        take_all_weights(e, &side, 0)
+    elif e.weighted:
+        take_all_weights(e, &side, e.shift)
     elif with_middles:
         take_all(e, &side, True)
     else:
@@ -268,7 +271,7 @@ cdef void tell_last(AbsoluteErrors* e) noexcept nogil:
     order_side(e, &side)
     for i in range(e.count):
         if e.weighted:
-            take_weight_out(e, &rest, e.moved[i])
+            take_weight_out(e, &rest, e.moved[i], e.shift)
         else:
             take_out(e.y, &rest, e.moved[i])
     e.of_side[e.count] = side.errors
