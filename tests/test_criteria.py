@@ -360,6 +360,17 @@ class Normal(Criterion):
         return 1e4 + sum(-w * math.log(variance + 1) for w, _, variance in (left, right))
 
 
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_scores_below_zero_are_no_gains(kind):
+    class Below(Criterion):
+        def score(self, left, right):
+            return -1.0 / (left.sum() + right.sum())
+
+    tree = kind(criterion=Below(), max_depth=3).fit(np.arange(20.0)[:, None], np.arange(20) % 3)
+    assert tree.get_depth() == 3
+    assert tree.feature_importances_.tolist() == [0.0]
+
+
 def test_pictures_and_pickles_of_numbers():
     X, y = numbers()
     model = DecisionTreeRegressor(criterion=Normal(), max_depth=2).fit(X, y)

@@ -93,7 +93,7 @@ def summed_importances(trees: Iterable[Tree]) -> np.ndarray:
     Of trees that add up: a tree that gains little counts for little.
     """
     trees = list(trees)
-    if max(tree.gain.max() for tree in trees) >= SMALL:
+    if trees[0].n_outputs > 1 or max(tree.gain.max() for tree in trees) >= SMALL:
         return normalized(np.sum([_by_column(tree, tree.gain) for tree in trees], axis=0))
     units = np.array([tree.unit for tree in trees])
     times = (units / units.max()) ** 2

@@ -388,6 +388,11 @@ def test_a_target_twice_is_the_target(loss, weight):
     np.testing.assert_array_equal(of_one.predict(HOLES), once.predict(HOLES))
 
 
+def test_joint_trees_without_splits_have_importances():
+    model = joint(min_samples_leaf=N_ROWS).fit(HOLES, NUMBERS)
+    np.testing.assert_array_equal(model.feature_importances_, np.zeros(HOLES.shape[1]))
+
+
 def test_weights_of_joint_trees_are_repeats():
     how = {"min_samples_leaf": 1, "max_bins": None}
     rows = np.repeat(np.arange(N_ROWS), COUNTS.astype(int))

@@ -278,12 +278,12 @@ def relative_gains(tree: Tree) -> np.ndarray:
     A gain is in the user's units: weight, times the square of the target (squared error) or the
     target (poisson). Squares of targets of 1e-170 are nothing to a float64, although the tree was
     grown from integers and knows all of it. So nodes are compared by relative gains. Their unit is
-    the user's where a float64 holds the gains in it. O(nodes).
+    the user's where a float64 holds the gains in it, and where gains are not known from the
+    statistics. O(nodes).
     """
     largest = tree.gain.max(initial=0.0)
-    has_sums = tree.criterion in REGRESSION and CRITERIA[tree.criterion].has_sums
-    is_plain = not has_sums or tree.n_outputs > 1
-    if is_plain or SMALL <= largest < np.inf:
+    is_known = tree.criterion in REGRESSION and CRITERIA[tree.criterion].has_known_gains
+    if not is_known or tree.n_outputs > 1 or SMALL <= largest < np.inf:
         return tree.gain
     gains = np.zeros(tree.node_count)
     inner = np.flatnonzero(tree.test != LEAF)
