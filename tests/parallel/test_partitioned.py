@@ -808,6 +808,19 @@ class TestBudgets:
         assert report["rounds"] < 8
         assert report["passes"] == 1 + report["rounds"] + 1
 
+    def test_few_rows_of_several_targets_are_gathered(self, here):
+        rows, numbers = X[:40], np.column_stack([Y, Y == 1, np.arange(len(Y))])[:40]
+        for model, y in (
+            (dtrees.RandomForestRegressor(3, random_state=0), numbers),
+            (RandomForestClassifier(3, random_state=0), numbers[:, :2] > 0),
+        ):
+            with dask.config.set({"dtrees.regime": "local"}):
+                expected = model.fit(rows, y).predict(rows)
+            with dask.config.set({"dtrees.regime": "partitioned"}):
+                found = model.fit(rows, y)
+            assert found.fit_report_["regime"] == "partitioned"
+            np.testing.assert_array_equal(found.predict(rows), expected)
+
     def test_a_small_budget_takes_more_rounds(self, here):
         """Those of a depth in several rounds, each of which is a pass."""
         report, _ = self.report(here, 20, budget="64 kiB", max_depth=5)

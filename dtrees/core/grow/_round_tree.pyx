@@ -184,7 +184,7 @@ cdef class RoundTree:
         """Record a node whose sums are known (as `_node_counts.count`); whether it stays a leaf."""
         cdef OpenNode* open = &node.node
         cdef int64_t limb = <int64_t>1 << 32
-        cdef size_t n_bytes = self.params.criterion.n_classes * sizeof(int64_t)
+        cdef size_t n_bytes = self.has_class_totals(node)
         if sums[N] > UINT32_MAX:
             raise ValueError(f"A node of {sums[N]:,} rows: a tree counts up to {UINT32_MAX:,}.")
         open.totals.n = sums[N]
@@ -198,15 +198,20 @@ cdef class RoundTree:
             node.lowest = <double>sums[LOWEST_SHARE]
             node.highest = <double>sums[HIGHEST_SHARE]
         if n_bytes > 0:
-            if open.class_totals == NULL:
-                open.class_totals = <int64_t*>malloc(n_bytes)
-            if open.class_totals == NULL:
-                raise MemoryError
-            node.n_classes = self.params.criterion.n_classes
             memcpy(open.class_totals, &sums[CLASS_0], n_bytes)
         describe(open, self.params)
         self.write(open)
         return open.is_leaf
+
+    cdef size_t has_class_totals(self, RoundNode node) except? 0:
+        """Let a node have room for sums of classes, or outputs, if there are any; its bytes."""
+        cdef size_t n_bytes = self.params.criterion.n_classes * sizeof(int64_t)
+        if n_bytes > 0 and node.node.class_totals == NULL:
+            node.node.class_totals = <int64_t*>malloc(n_bytes)
+            if node.node.class_totals == NULL:
+                raise MemoryError
+            node.n_classes = self.params.criterion.n_classes
+        return n_bytes
 
     cdef write(self, OpenNode* open):
         write_record(&self.out, self.params, open)
@@ -230,8 +235,9 @@ cdef class RoundTree:
 
     def reserve(self, RoundNode node):
         """Record a node whose sums are not known; `graft` takes its place."""
-        if node.node.class_totals != NULL:
-            memset(node.node.class_totals, 0, self.params.criterion.n_classes * sizeof(int64_t))
+        cdef size_t n_bytes = self.has_class_totals(node)
+        if n_bytes > 0:
+            memset(node.node.class_totals, 0, n_bytes)
         self.write(&node.node)
 
     def graft(self, RoundNode node, subtree):
