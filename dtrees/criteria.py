@@ -140,7 +140,7 @@ class CompiledCriterion(Criterion):
 
     def score(self, left: np.ndarray, right: np.ndarray) -> float:
         """What the function says of two sides."""
-        sides = (np.ascontiguousarray(side, dtype=np.float64) for side in (left, right))
+        sides = np.array([left, right], dtype=np.float64)
         found: float = side_score("user", score_of_user(self))(*sides)
         return found
 

@@ -538,6 +538,12 @@ def test_a_function_that_knows_no_answer_forbids(library):
     assert model.get_n_leaves() == 1
 
 
+def test_sides_of_different_lengths_are_not_read(library):
+    criterion = compiled(library)
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        criterion.score([1.0, 2.0, 3.0], [1.0])
+
+
 def test_what_is_no_function_of_the_signature_is_refused(library):
     with pytest.raises(TypeError, match=r"scipy\.LowLevelCallable, got _FuncPtr"):
         CompiledCriterion(library.plain)
