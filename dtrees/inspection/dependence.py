@@ -298,6 +298,9 @@ def recursion(model: Any, grid: Any, target_features: Any) -> np.ndarray:
     means of its raw predictions, as of ``method="brute"``. A category that was not there at fit is
     missing.
     """
+    if model._adds_steps and model.n_outputs_ > 1:
+        of_targets = map(model.of_target, range(model.n_outputs_))
+        return np.concatenate([recursion(own, grid, target_features) for own in of_targets])
     (view, book), grid = ModelNodes.with_book(model), np.asarray(grid)
     asked = {}
     for values, number in zip(grid.T, map(int, target_features), strict=True):

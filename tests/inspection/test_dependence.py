@@ -99,6 +99,17 @@ def test_as_brute_force_where_there_is_one_column():
     np.testing.assert_allclose(found, brute, rtol=1e-9)
 
 
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+def test_boosted_targets_are_those_of_each(strategy):
+    y = np.column_stack([NUMBERS[:, 0], -NUMBERS[:, 1]])
+    model = GradientBoostingRegressor(max_iter=3, multi_strategy=strategy).fit(NUMBERS, y)
+    found = [
+        sklearn.inspection.partial_dependence(each, NUMBERS, [0], grid_resolution=4)["average"]
+        for each in (model, model.of_target(0), model.of_target(1))
+    ]
+    np.testing.assert_array_equal(found[0], np.concatenate(found[1:]))
+
+
 @pytest.mark.parametrize("kind", [RandomForestClassifier, DecisionTreeClassifier])
 def test_other_classes_have_no_recursion(kind):
     model = kind(max_depth=3).fit(NUMBERS, F > 0)
