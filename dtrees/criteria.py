@@ -23,8 +23,8 @@ class Criterion(ABC):
 
     Of a node's boundaries, the one of the highest score is its split. Scores count as gains:
     `feature_importances_` adds them up, and `min_impurity_decrease` is compared with a score
-    divided by the weight of all rows. Scores below zero count as none. The impurity of a node, which pictures show and pruning by
-    `ccp_alpha` uses, stays the Gini index, or the variance.
+    divided by the weight of all rows. Scores below zero count as none. The impurity of a node,
+    which pictures show and pruning by `ccp_alpha` uses, stays the Gini index, or the variance.
 
     Trees of cross-validation grow one by one with it. Partitions of a cluster are refused.
 

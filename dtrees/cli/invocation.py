@@ -48,7 +48,7 @@ def words_of(context: click.Context, without: Collection[str] = ()) -> list[str]
         elif isinstance(parameter, click.Option) and parameter.is_flag:
             words.append(parameter.opts[0] if value else parameter.secondary_opts[0])
         else:
-            for one in value if parameter.multiple else [value]:
+            for one in value if isinstance(value, tuple) else [value]:
                 words += [parameter.opts[0], str(one)]
     return words
 
@@ -89,7 +89,7 @@ def stray_hint(word: str) -> str:
     meant = []
     for parameter in context.command.params:
         given = context.params.get(str(parameter.name))
-        if not (isinstance(parameter, click.Option) and parameter.multiple and given):
+        if not (isinstance(parameter, click.Option) and isinstance(given, tuple) and given):
             continue
         option, last = parameter.opts[0], str(given[-1])
         takes_many = "," in (parameter.metavar or "")

@@ -58,6 +58,18 @@ FORM: tuple[Callable[..., Any], ...] = (
         "and for fit and cv of January.",
     ),
 )
+
+
+def one_target(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str:
+    """The column that is named; RequestError: there are several, and one would be a feature."""
+    if len(given) > 1:
+        raise RequestError(
+            f"--target takes one column, and {len(given)} are given: {', '.join(given)}. Give a "
+            "command for each target, and leave the others out with --drop."
+        )
+    return given[0]
+
+
 MANY_CLASSES = 100  # above which classes need two rows each on average, or to be asked for
 REGIMES = ("local", "replicated", "partitioned")  # as dtrees.parallel has them
 cluster_option = click.option(
@@ -77,7 +89,14 @@ CLUSTER: tuple[Callable[..., Any], ...] = (
 )
 PROBLEM: tuple[Callable[..., Any], ...] = (
     files_argument,
-    click.option("--target", required=True, metavar="COLUMN", help="The column to predict."),
+    click.option(
+        "--target",
+        required=True,
+        multiple=True,  # which is refused
+        callback=one_target,
+        metavar="COLUMN",
+        help="The column to predict.",
+    ),
     click.option(
         "--task",
         type=click.Choice(["auto", "classification", "regression"]),

@@ -69,6 +69,12 @@ if TYPE_CHECKING:
     from dtrees.estimators.boosting import BaseBoosting
     from dtrees.estimators.eval_sets import OtherTables
 
+OF_CLASSES = (
+    "sklearn.metrics._classification",
+    "sklearn.metrics._ranking",
+)  # scikit-learn's scores
+OF_SHARES = ("log_loss", "brier_score_loss", "d2_log_loss_score", "d2_brier_score")
+
 
 def has_stopped(scores: list[float], n_iter_no_change: int, tol: float) -> bool:
     """Whether none of the last scores is better than the one before them, by more than `tol`.
@@ -474,7 +480,9 @@ def scored(
         scoring = "accuracy" if is_classifier(estimator) else "r2"
     refuse_other_scorers(scoring)
     scorer = check_scoring(estimator, scoring)
-    if not isinstance(predictor.classes, list):  # of several outputs
+    if isinstance(predictor.classes, list):  # of several outputs
+        _refuse_outputs(scorer, scoring, predictor.classes, parameter)
+    else:
         refuse_unfit(scoring, predictor.classes, parameter)
         scorer = with_labels(scorer, predictor.classes)
     is_of_numbers = getattr(scorer, "_response_method", "predict") == "predict"
@@ -491,6 +499,20 @@ def scored(
     is_whole = not is_lazy(held.X) and len(held.rows) == _num_samples(held.X)
     X = held.X if is_whole else _safe_indexing(held.X, held.rows)
     return ByModel(estimator, scorer, X, held.y)
+
+
+def _refuse_outputs(scorer: Any, scoring: Any, classes: list[np.ndarray], parameter: str) -> None:
+    """Refuse (ValueError) scikit-learn's scores of classes that do not know such targets."""
+    known = {label for of_output in classes for label in of_output.tolist()}
+    are_indicators = len(known) < 3 and all(labels.dtype.kind in "biuf" for labels in classes)
+    function = getattr(scorer, "_score_func", None)
+    is_known = are_indicators and getattr(function, "__name__", "") not in OF_SHARES
+    if not is_known and getattr(function, "__module__", None) in OF_CLASSES:
+        raise ValueError(
+            f"{parameter}={scoring!r} does not take these targets: scikit-learn's scores take "
+            "several targets where all labels are 0 and 1, and its losses of shares take one "
+            f'target. Give {parameter}="loss", or a function of a model, X and y.'
+        )
 
 
 def _check_call(scorer: Callable[..., Any], parameter: str) -> None:

@@ -182,6 +182,9 @@ A_MODEL_PER_TARGET = (
     "Fit a model per column of y, for example with sklearn.multioutput.MultiOutputClassifier or "
     "MultiOutputRegressor."
 )
+OF_EACH = (
+    "cross_validate and searches of tables in memory do. Others are called with a column of y each."
+)
 MANY_CLASSES = 500
 MANY_BYTES = 2**30
 
@@ -231,7 +234,9 @@ class FitPlan:
         Of classifiers, numbers that are no labels are refused, too.
         """
         table = X if isinstance(X, PartitionedTable) else read_table(X)
-        values = one_target(y, type(self.estimator).__name__)
+        own = self.estimator
+        reader = f"this validation of {type(own).__name__}" if own._takes_outputs else None
+        values = one_target(y, type(own).__name__, reader)
         if len(values) != table.n_rows:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {table.n_rows} "
@@ -532,8 +537,11 @@ def _draw(state: Any) -> int:
 _seed_of = lru_cache(_draw)  # a state takes .2 ms, and a search asks for one in each growth
 
 
-def one_target(y: Any, owner: str) -> np.ndarray:
-    """`y` as a 1-d array; ValueError where there is none, or it has several columns."""
+def one_target(y: Any, owner: str, reader: str | None = None) -> np.ndarray:
+    """`y` as a 1-d array; ValueError where there is none, or it has several columns.
+
+    `reader` takes one target; None: `owner` itself.
+    """
     if y is None:
         raise ValueError(
             f"This {owner} estimator requires y to be passed, but the target y is None."
@@ -544,8 +552,8 @@ def one_target(y: Any, owner: str) -> np.ndarray:
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
-            f"y should be a 1d array, got an array of shape {shape} instead: {owner} does not "
-            f"support several targets yet. {A_MODEL_PER_TARGET}"
+            f"y should be a 1d array, got an array of shape {shape} instead: {reader or owner} "
+            f"does not support several targets yet. {OF_EACH if reader else A_MODEL_PER_TARGET}"
         )
     if len(shape) == 2 and shape[1] == 1:
         warn(

@@ -64,8 +64,8 @@ def plot_metric(
     >>> model = model.fit(*train, eval_set=[train, (X[1::2], y[1::2])], eval_metric="roc_auc")
     >>> ax = plot_metric(model, "roc_auc")  # doctest: +SKIP
     """
-    ModelNodes.of(model)
     if not hasattr(model, "evals_result_"):
+        ModelNodes.of(model)  # says what is no model, or not fitted
         raise TypeError(f"model must be a boosted model of dtrees. Got {model!r} instead.")
     curves = model.evals_result_
     if not curves:

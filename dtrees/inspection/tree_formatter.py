@@ -35,10 +35,12 @@ def number_format(values: np.ndarray, decimals: int) -> Callable[[float], str]:
     """A format of numbers whose text can be trusted.
 
     Distinct numbers look different, and rounding changes none of them by more than one in a
-    hundred. Where more than eight decimals would be needed, numbers have significant digits, and
-    where fifteen of these are not enough, the shortest form that gives them back.
+    hundred. Where more than eight decimals would be needed, or twenty digits before the point,
+    numbers have significant digits, and where fifteen of these are not enough, the shortest form
+    that gives them back.
     """
-    for more in range(decimals, max(decimals, FIXED_DECIMALS) + 1):
+    is_fixed = np.abs(values).max(initial=0.0) < 1e20
+    for more in range(decimals, max(decimals, FIXED_DECIMALS) + 1) if is_fixed else ():
         if _tells_apart([f"{v:.{more}f}" for v in values], values):
             return lambda v: f"{v + 0.0:.{more}f}"
     for digits in range(3, SAFE_DIGITS + 1):

@@ -554,6 +554,11 @@ class HashKFold(BaseEstimator):
         return found
 
     def _stratified(self, y: np.ndarray, seed: int) -> np.ndarray:
+        if y.ndim > 1 and y.shape[1] > 1:
+            raise ValueError(
+                f"stratify=True takes one target of classes, and y has {y.shape[1]} columns. Give "
+                "one of them as y, or stratify=False."
+            )
         _, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
         if counts.max(initial=0) < self.n_splits:
             raise ValueError(

@@ -32,6 +32,7 @@ from sklearn.utils.parallel import delayed
 
 from dtrees._forks import LockOfObject, cached_property
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.outputs import columns_of_outputs
 from dtrees.coding.tables import Table
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.model.tree import Tree
@@ -53,7 +54,7 @@ from dtrees.model_selection.fitted_splits import ModelScores, score_models, scor
 from dtrees.model_selection.folds import Split
 from dtrees.model_selection.prepare import NotShareableError, is_any_of_dtrees, unsupported_reason
 from dtrees.model_selection.search_scores import SearchScores
-from dtrees.parallel import admitted
+from dtrees.parallel import admitted, is_lazy
 
 
 def last_step(pipeline: Pipeline) -> tuple[str, Any]:
@@ -81,6 +82,8 @@ def unsupported_pipeline(pipeline: Pipeline, y: Any, params: Iterable[str]) -> s
             return f"{type(part).__name__} is a pipeline of its own kind"
         part = part.steps[-1][1]
     name, last = last_step(pipeline)
+    if not is_lazy(y) and columns_of_outputs(y) is not None:
+        return "y has several columns"
     return unsupported_reason(last, y, params, f"{name}__sample_weight")
 
 

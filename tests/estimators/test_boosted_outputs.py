@@ -255,6 +255,18 @@ def test_what_does_not_take_them_says_so(tmp_path):
         regressor().fit(X, missing)
 
 
+@pytest.mark.parametrize("score", ["neg_log_loss", "accuracy"])
+def test_scores_of_more_classes_say_what_works(score):
+    indicators = (CLASSES[:, :2] > 0).astype(int)
+    classifier(early_stopping=True, scoring="accuracy").fit(X, indicators)
+    with pytest.raises(ValueError, match=f'scoring=.{score}.* labels are 0 and 1.* scoring="loss"'):
+        classifier(early_stopping=True, scoring=score).fit(X, CLASSES)
+    with pytest.raises(ValueError, match="losses of shares take one target"):
+        classifier(early_stopping=True, scoring="neg_log_loss").fit(X, indicators)
+    with pytest.raises(ValueError, match=f'eval_metric=.{score}.*eval_metric="loss"'):
+        classifier().fit(X, CLASSES, eval_set=[(X, CLASSES)], eval_metric=score)
+
+
 def test_a_checkpoint_goes_on(tmp_path):
     whole = regressor(**DRAWS).fit(X, NUMBERS)
     regressor(**DRAWS, max_iter=2).fit(X, NUMBERS, checkpoint=tmp_path)

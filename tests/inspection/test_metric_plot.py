@@ -70,6 +70,12 @@ def test_a_model_that_was_scored_only_has_no_best_iteration():
     assert "validation" in lines(plot_metric(early))
 
 
+def test_several_targets():
+    both = GradientBoostingRegressor(max_iter=3).fit(X, X[:, :2], eval_set=[(X, X[:, :2])])
+    (line,) = plot_metric(both).get_lines()
+    np.testing.assert_array_equal(line.get_ydata(), next(iter(both.evals_result_.values()))["loss"])
+
+
 def test_errors(model, monkeypatch):
     with pytest.raises(ValueError, match=r"metric must be of \['loss', 'roc_auc'\]. Got 'auc'"):
         plot_metric(model, "auc")

@@ -290,3 +290,10 @@ def test_trees_of_others_are_none_of_ours():
         match=r"decision_tree must be a fitted tree, .* of dtrees. Got DecisionTreeClassifier",
     ):
         export_text(other)
+
+
+def test_thresholds_beside_infinite_values_are_short():
+    model = GradientBoostingClassifier(max_iter=1, max_leaf_nodes=2, min_samples_leaf=1)
+    text = export_text(model.fit([[1.0], [np.inf]] * 30, [0, 1] * 30))
+    assert "feature_0 <= 8.99e+307" in text
+    assert number_format(np.array([0.123456, 9e99]), 2)(0.123456) == "0.123"

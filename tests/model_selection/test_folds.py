@@ -352,6 +352,7 @@ def test_no_random_state_draws_other_folds():
         (HashKFold(3, random_state=-1), None, None, "'random_state' parameter of HashKFold must"),
         (HashKFold(7), None, None, "one of them has no row"),
         (HashKFold(3, stratify=True), None, None, "needs y"),
+        (HashKFold(3, stratify=True), np.zeros((6, 2)), None, "one target of classes.* 2 columns"),
         (HashKFold(4, stratify=True), [0, 0, 0, 1, 1, 1], None, "the largest has 3"),
         (HashKFold(3), None, [0, 0, 1, 1, 1, 0], "3 folds of 2 groups: one of them has no group"),
         (HashKFold(2), None, np.zeros((6, 2)), r"one label per row: expected shape \(6,\), got"),

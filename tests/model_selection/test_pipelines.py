@@ -1,11 +1,24 @@
 """Candidates of a pipeline by what they ask of its steps."""
 
+import dask.array as da
 import numpy as np
+import pandas as pd
+import pytest
+import sklearn.model_selection
 from sklearn.datasets import load_iris
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from dtrees import DecisionTreeClassifier
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, GradientBoostingRegressor
+from dtrees.exceptions import NotSharedWarning
+from dtrees.model_selection import (
+    GridSearchCV,
+    boosting_curve,
+    cost_complexity_cv,
+    cross_validate,
+    nested_standard_error,
+    validation_surface,
+)
 from dtrees.model_selection.pipelines import Transformed, settings_of
 
 TREE = DecisionTreeClassifier()
@@ -47,3 +60,32 @@ def test_a_side_is_transformed_once():
     assert transformed.rows(np.arange(5))[1] is table
     assert transformed.rows(np.arange(7))[0] != first
     assert seen == [5, 7]
+
+
+@pytest.mark.parametrize("made", [np.asarray, np.ndarray.tolist, pd.DataFrame])
+def test_several_targets_are_fitted_one_by_one(made):
+    both = made(X[:, :2] + 0.1)
+    pipeline = Pipeline([("scale", StandardScaler()), ("tree", DecisionTreeRegressor())])
+    given = pipeline, {"tree__max_depth": [1, 2]}
+    with pytest.warns(NotSharedWarning, match="y has several columns"):
+        ours = GridSearchCV(*given, cv=3).fit(X, both).cv_results_
+    theirs = sklearn.model_selection.GridSearchCV(*given, cv=3).fit(X, both).cv_results_
+    np.testing.assert_array_equal(ours["split1_test_score"], theirs["split1_test_score"])
+
+
+VALIDATIONS = {
+    "surface": lambda y: validation_surface(DecisionTreeRegressor(), X, y),
+    "pruning": lambda y: cost_complexity_cv(DecisionTreeRegressor(), X, y),
+    "curve": lambda y: boosting_curve(GradientBoostingRegressor(max_iter=2), X, y),
+    "errors": lambda y: nested_standard_error(DecisionTreeRegressor(), X, y),
+    "collection": lambda y: cross_validate(
+        DecisionTreeRegressor(), da.from_array(X, chunks=(50, 4)), da.from_array(y, chunks=(50, 2))
+    ),
+}
+
+
+@pytest.mark.parametrize("validation", VALIDATIONS)
+def test_validations_of_one_target_say_so(validation):
+    words = "this validation of .* does not support several targets yet"
+    with pytest.raises(ValueError, match=words):
+        VALIDATIONS[validation](X[:, :2])
