@@ -258,7 +258,9 @@ class TestMixed:
         tree = random_tree(book, 30, seed=9)
         other = X.copy()
         other[::7, 1] = 99.0
-        expected = slow_leaves(tree, book, other.tolist())
+        seen = other.copy()
+        seen[seen[:, 1] == -1, 1] = np.nan  # the code of no category
+        expected = slow_leaves(tree, book, seen.tolist())
         np.testing.assert_array_equal(raw.apply(tree, book, other), expected)
 
     def test_unseen_is_an_error_in_columns_that_are_used(self):
