@@ -221,9 +221,6 @@ class BaseForest(base.Ensemble):
         self._check_parameters()
         stays = self.warm_start and hasattr(self, "forest_")
         kept = kept_trees(self) if stays else ()
-        learns = self.oob_score or self.oob_tol is not None or self.keep_rows  # of trees that stay
-        if len(kept) == self.n_estimators and not learns and checkpoint is None:
-            return self
         there = None if checkpoint is None else Checkpoint(checkpoint)
         seed = self._fit_seed if stays else seed_of(self, there)
         given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}

@@ -18,11 +18,12 @@ MOST_CODES = 2**32 - 2
 def encode_book(book: CodeBook, encoder: Encoder) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """A codebook as JSON and arrays."""
     exact = book.high is book.low
+    infinities = {"takes_infinities": True} if book.takes_infinities else {}
     names = book.feature_names
     document = {
         "n_columns": int(book.n_columns),
         "handle_unknown": book.handle_unknown,
-        "takes_infinities": book.takes_infinities,
+        **infinities,
         "exact": exact,
         "feature_names": None if names is None else encoder.encode(names, "feature_names_in_"),
         "categories": [

@@ -30,7 +30,7 @@ from tests.parallel.test_collections import (
     on,
 )
 
-WITHOUT_BOUNDS = ("several", "cuts", "pruned", "bags", "sparse", "boosted")
+WITHOUT_BOUNDS = ("absolute", "several", "cuts", "pruned", "bags", "sparse", "boosted")
 REPLICATED = {"dtrees.regime": "replicated"}
 PLACES = {  # a client, and what is asked for
     "synchronous": (None, {"scheduler": "synchronous"}),
