@@ -71,7 +71,8 @@ class Outputs(Target):
     of_outputs : tuple of Target
         The target of each output alone, of no rows: its classes, or its units.
     order : int64 (n_outputs,)
-        Outputs of numbers as `order_of_outputs` has them, of all rows of the table.
+        Outputs of numbers, or of two classes each, as `order_of_outputs` has them, of all rows of
+        the table; of others empty.
     """
 
     of_outputs: tuple[Target, ...] = ()
@@ -88,6 +89,11 @@ class Outputs(Target):
         return self.n_classes if self.kind == "classification" else 1 + self.n_outputs
 
     @property
+    def most_classes(self) -> int:
+        """Number of classes of the output that has most; 0: of numbers."""
+        return max(own.n_classes for own in self.of_outputs)
+
+    @property
     def fields(self) -> np.ndarray:
         """Of each row and output, the number of its class among those of all outputs; uint16."""
         n_classes = [own.n_classes for own in self.of_outputs]
@@ -101,6 +107,11 @@ class Outputs(Target):
     def by_output(self, shares: np.ndarray) -> list[np.ndarray]:
         """Shares of the classes of each output, float64 (n, n_classes)."""
         return shares_by_output(shares, [own.n_classes for own in self.of_outputs])
+
+    def as_numbers(self) -> Outputs:
+        """Outputs of two classes at most as numbers: 1 for the last class of each, else 0."""
+        last = np.array([own.n_classes - 1 for own in self.of_outputs])
+        return replace(self, kind="regression", y=(self.y == last).astype(np.int64))
 
     def order_of_outputs(self) -> np.ndarray:
         """Outputs in an order that depends on their numbers alone, int64 (n_outputs,).
@@ -204,7 +215,10 @@ class Outputs(Target):
                 replace(each, y=each.y[:0], w=None, wy=None, means=None) for each in targets
             ),
         )
-        return made if of_classes else replace(made, order=made.order_of_outputs())
+        if made.most_classes > 2:
+            return made
+        numbers = made.as_numbers() if of_classes else made
+        return replace(made, order=numbers.order_of_outputs())
 
 
 def shares_by_output(shares: np.ndarray, n_classes: Sequence[int]) -> list[np.ndarray]:

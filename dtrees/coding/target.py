@@ -731,6 +731,11 @@ class Target(LockedArrays):
         return (self,)
 
     @property
+    def most_classes(self) -> int:
+        """Number of classes of the column that has most; 0: of numbers."""
+        return self.n_classes
+
+    @property
     def n_statistics(self) -> int:
         """Length of a row's or node's statistics: the classes, or weight and weighted target."""
         return self.n_classes if self.kind == "classification" else 2

@@ -31,6 +31,15 @@ def test_an_output_has_the_integers_of_a_target(weight):
     assert (classes.n_classes, classes.n_statistics, numbers.n_statistics) == (10, 10, 4)
     np.testing.assert_array_equal(classes.fields, CLASSES + np.array([0, 2, 5]))
     assert classes.facts_of_trees() == {"n_classes": (2, 3, 5)}
+    assert (classes.most_classes, numbers.most_classes) == (5, 0)
+
+
+def test_labels_as_numbers():
+    labels = np.c_[CLASSES[:, 0], np.full(60, 7), 1 - CLASSES[:, 0]]
+    numbers = Outputs.of(list(labels.T), rng.random(60), True).as_numbers()
+    np.testing.assert_array_equal(numbers.y, labels > 0)
+    assert numbers.y.dtype == np.int64
+    assert {own.y_exponent for own in numbers.of_outputs} == {0}
 
 
 @pytest.mark.parametrize("weight", [None, rng.integers(1, 9, 60)])

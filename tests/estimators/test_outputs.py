@@ -101,6 +101,24 @@ def test_trees_of_classes_are_those_of_scikit_learn(table, criterion, limits):
 
 
 @pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_trees_of_labels_are_those_of_scikit_learn(table, class_weight, limits):
+    # grown as numbers 0 and 1, and seen as classes; the last label has no row of one class
+    X, classes, numbers = table
+    y = np.c_[classes[:, 0], numbers > np.median(numbers, axis=0), np.ones(len(X), dtype=int)]
+    weight = None if class_weight else np.random.default_rng(0).integers(1, 5, len(y))
+    how = {"class_weight": class_weight, "min_impurity_decrease": 0.01, **limits}
+    ours = DecisionTreeClassifier(**how).fit(X, y, weight)
+    theirs = tree.DecisionTreeClassifier(random_state=0, **how).fit(X, y, weight)
+    assert ours.n_classes_ == list(theirs.n_classes_) == [2, 2, 2, 2, 1]
+    assert_same_tree(ours.tree_, theirs.tree_, "max_leaf_nodes" in limits)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    np.testing.assert_allclose(ours.feature_importances_, theirs.feature_importances_)
+    for mine, other in zip(ours.predict_proba(X), theirs.predict_proba(X), strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("limits", LIMITS)
 def test_trees_of_numbers_are_those_of_scikit_learn(table, limits):
     X, _, y = table
     y = y / y.std(axis=0)

@@ -279,6 +279,13 @@ SEVERAL = (
     ("ExtraTreesRegressor", "mixed", 4_000, "squared_error", "fractions", {"bootstrap": True}),
     ("BaggingRegressor", "numbers", 5_000, "squared_error", "none", {"max_samples": 0.5}),
 )
+LABELS = (  # of two classes each: grown as numbers
+    ("DecisionTreeClassifier", "numbers", 5_000, "gini", "none", {}),
+    ("DecisionTreeClassifier", "mixed", 4_000, "gini", "fractions", {"class_weight": "balanced"}),
+    ("RandomForestClassifier", "numbers", 5_000, "gini", "none", {}),
+    ("RandomForestClassifier", "sparse", 3_000, "gini", "whole", {"max_depth": 9}),
+    ("ExtraTreesClassifier", "mixed", 4_000, "gini", "none", {"max_features": 0.5}),
+)
 
 
 def several(
@@ -289,13 +296,17 @@ def several(
     weight: str,
     parameters: dict[str, Any],
     way: Way,
+    n_classes: tuple[int, ...] = (2, 3, 5),
 ) -> list[Any]:
     """A model of several targets."""
-    X, n_classes = table(kind, n_rows), (0, 0, 0) if criterion == "squared_error" else (2, 3, 5)
+    X, n_classes = table(kind, n_rows), (0, 0, 0) if criterion == "squared_error" else n_classes
     y = np.column_stack([target(kind, n_rows, n) for n in n_classes])
     if not any(n_classes):
         rng = np.random.default_rng(n_rows)
         y = y * [1.0, 1e-6, -1e5] + rng.normal(size=(n_rows, 3)) * [0.3, 2e-7, 1e4]
+    elif max(n_classes) == 2:
+        noise = np.random.default_rng(n_rows).random(y.shape)
+        y = (0.8 * y + noise > np.linspace(0.3, 1.8, len(n_classes))).astype(int)
     more = {} if estimator.startswith("DecisionTree") else {"n_estimators": 3}
     made_of = {"random_state": 3, "n_jobs": way.n_jobs, **more, **parameters}
     model = getattr(dtrees, estimator)(criterion=criterion, **made_of)
@@ -305,6 +316,9 @@ def several(
 def _several() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
     for case in SEVERAL:
         yield "several " + " ".join(map(str, case[:5])), partial(several, *case)
+    for case in LABELS:
+        own = partial(several, *case, n_classes=(2,) * 7)
+        yield "labels " + " ".join(map(str, case[:5])), own
 
 
 class Normal(Criterion):

@@ -53,6 +53,7 @@ cdef struct RowStatistics:
     int64_t* target         # weight * y, or weight * class for two classes
     int64_t* value          # y alone: purity and the second moment
     int n_outputs           # 0: y is one column
+    bint zero_one           # a label is a number, 0 or 1
     const int64_t* shift    # by output: bits by which a weighted square is finer than a moment
     int n_lanes             # outputs, and zeros up to a multiple of four:
     double* numbers         # targets (n_rows, n_lanes) in the unit of the coarsest output; NULL

@@ -37,14 +37,15 @@ def units_of(target: Target) -> np.ndarray | None:
 def gain_unit_of(
     criterion: str, n_classes: int, weight_unit: float, fixed_point: float, n_outputs: int = 1
 ) -> float:
-    """What a raw gain of classes is multiplied by to be in the user's units."""
-    if n_outputs > 1:  # fields of the classes of all outputs, whose gain is a mean
-        return gain_unit_of(criterion, 3, weight_unit, fixed_point) / n_outputs
+    """What a raw gain of classes is multiplied by to be in the user's units.
+
+    `n_classes` are those of the output that has most; gains of outputs are a mean.
+    """
     if CRITERIA[criterion].is_function:
         return 1.0
     if criterion == "entropy":
-        return weight_unit / (fixed_point * math.log(2.0))
-    return 2 * weight_unit if n_classes <= 2 else weight_unit
+        return weight_unit / (fixed_point * math.log(2.0)) / n_outputs
+    return (2 * weight_unit if n_classes <= 2 else weight_unit) / n_outputs
 
 
 def scale_of_sums(

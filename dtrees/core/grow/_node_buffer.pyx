@@ -82,8 +82,9 @@ cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
     """
     cdef int64_t S = params.n_statistics
     cdef int64_t i = append_record(out, S)
-    cdef int64_t o
+    cdef int64_t o, k
     cdef Record* record
+    cdef int64_t* sums
     node.record = i
     if i < 0:
         return -1
@@ -91,18 +92,26 @@ cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
     record.n = node.totals.n
     record.impurity = node.impurity
     make_leaf(record)
-    if params.criterion.sums_numbers:
-        out.statistics[i * S] = node.totals.weight
+    sums = out.statistics + i * S
+    if params.criterion.of_classes:
+        memset(sums, 0, S * sizeof(int64_t))
+        for o in range(params.criterion.n_outputs):
+            k = params.criterion.place[o]
+            sums[k] = node.class_totals[o]
+            if sums[k] < node.totals.weight:  # there is a class before
+                sums[k - 1] = node.totals.weight - sums[k]
+    elif params.criterion.sums_numbers:
+        sums[0] = node.totals.weight
         for o in range(S - 1):
-            out.statistics[i * S + 1 + params.criterion.place[o]] = node.class_totals[o]
+            sums[1 + params.criterion.place[o]] = node.class_totals[o]
     elif params.criterion.impurity == GRADIENT and S > 2:
-        out.statistics[i * S] = node.totals.weight
-        memcpy(out.statistics + i * S + 1, node.class_totals, (S - 1) * sizeof(int64_t))
+        sums[0] = node.totals.weight
+        memcpy(sums + 1, node.class_totals, (S - 1) * sizeof(int64_t))
     elif node.class_totals != NULL:
-        memcpy(out.statistics + i * S, node.class_totals, S * sizeof(int64_t))
+        memcpy(sums, node.class_totals, S * sizeof(int64_t))
     else:
-        out.statistics[i * S] = node.totals.weight
-        out.statistics[i * S + 1] = node.totals.target
+        sums[0] = node.totals.weight
+        sums[1] = node.totals.target
     if node.parent >= 0:
         if node.is_left:
             out.nodes[node.parent].left = i

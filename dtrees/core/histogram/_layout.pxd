@@ -131,6 +131,9 @@ cdef inline void add_outputs(int64_t* fields, const RowStatistics* rows, int64_t
     if rows.label == NULL:
         for o in range(rows.n_outputs):
             fields[o] += rows.target[first + o]
+    elif rows.zero_one:
+        for o in range(rows.n_outputs):
+            fields[o] += weight & -<int64_t>rows.label[first + o]
     else:
         for o in range(rows.n_outputs):
             fields[rows.label[first + o]] += weight

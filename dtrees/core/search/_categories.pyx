@@ -38,7 +38,7 @@ from dtrees.core.data._structs cimport (
 )
 from dtrees.core.histogram._totals cimport Median, errors_about
 from dtrees.core.search._absolute_scan cimport median_of_bin, scan_absolute_bins
-from dtrees.core.search._criterion cimport NONE, Criterion, xlogx
+from dtrees.core.search._criterion cimport NONE, Criterion, squares_of_classes, xlogx
 from dtrees.core.search._search cimport (
     Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted,
     score_of_leaf
@@ -227,6 +227,8 @@ cdef double total_impurity(const Search* q) noexcept nogil:
         return <double>(c.n_outputs * xlogx(c, t.weight) - q.entropy)
     if c.impurity == GINI:
         return <double>(c.n_outputs * <int128_t>t.weight * t.weight - q.squares) / q.W
+    if c.of_classes:
+        return <double>squares_of_classes(c, t.weight, q.class_totals) / q.W
     if c.impurity == SQUARED_OUTPUTS:
         return total_of_outputs(q)
     if c.impurity == ABSOLUTE:
@@ -255,7 +257,11 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
     cdef int64_t i, k
     cdef int128_t squares
     cdef Median m
-    if q.criterion.impurity == SQUARED_OUTPUTS:
+    if q.criterion.of_classes:
+        for i in range(g.count):
+            found += (<double>squares_of_classes(q.criterion, g.weight[i], g.target + i * K)
+                      / <double>g.weight[i])
+    elif q.criterion.impurity == SQUARED_OUTPUTS:
         for i in range(g.count):
             for k in range(K):
                 D = ((q.W * <double>g.target[i * K + k]

@@ -19,7 +19,8 @@ Entropy:  sum f(l) - f(w) + sum f(r) - f(W-w) - (sum f(t) - f(W)),  f(x) = x log
 point. Each f is rounded once, sums of them are exact: equal
 counts have equal gains, whatever the order, and the unit of the weights cancels.
 
-Several outputs: the sum of the scores of all of them; gains are divided by how many they are. Sums
+Several outputs: the sum of the scores of all of them; gains are divided by how many they are. Where
+none has more than two classes, the gini index is twice the squared error of numbers 0 and 1. Sums
 of squares of classes, and of f(x), are integers, and the squares of D are added in an order that
 depends on the targets, not on their order in y. So outputs may be permuted.
 
@@ -59,7 +60,8 @@ cdef struct Criterion:
     int value_field         # that of the value of a node: of the number, or of class 1 of two
     const double* scale     # of sums of several numbers: their units, the coarsest being 1
     const int64_t* shift    # the same: as in `RowStatistics`
-    const int64_t* place    # the same: numbers of these outputs in y
+    const int64_t* place    # the same: numbers of these outputs in y; of classes: of their fields
+    bint of_classes         # the same: numbers are 1 for the last class of two, else 0
     double gain_unit        # what a raw gain is multiplied by to be in the user's units
     double category_penalty  # of each category in a node; of gradients, of each of many
     bint in_bags            # weights are how often a row was drawn
@@ -100,6 +102,16 @@ cdef inline double squared_score(int64_t W, int64_t S, int64_t w, int64_t s) noe
     """Weighted decrease of the squared error, times W, with one rounding of D."""
     cdef double D = <double>(<int128_t>W * s - <int128_t>w * S)
     return D * D / (<double>w * <double>(W - w))
+
+
+cdef inline int128_t squares_of_classes(const Criterion* criterion, int64_t W,
+                                        const int64_t* totals) noexcept nogil:
+    """The squared errors of numbers 0 and 1, summed up, times W; W : weight of the rows."""
+    cdef int128_t found = 0
+    cdef int o
+    for o in range(criterion.n_outputs):
+        found += <int128_t>totals[o] * (W - totals[o])
+    return found
 
 
 cdef inline double most_of_difference(double W, double S, double w, double s) noexcept nogil:

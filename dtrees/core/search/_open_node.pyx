@@ -44,7 +44,7 @@ from dtrees.core.data._structs cimport (
     ABSOLUTE, ENTROPY, GRADIENT, POISSON, Inherited, Totals, int128_t
 )
 from dtrees.core.histogram._totals cimport subtract_totals
-from dtrees.core.search._criterion cimport soft_threshold, xlogx
+from dtrees.core.search._criterion cimport soft_threshold, squares_of_classes, xlogx
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 
 cdef double INFINITY = float("inf")
@@ -74,6 +74,9 @@ cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noe
     cdef int k
     cdef int64_t w = t.weight
     cdef int m = params.criterion.n_outputs
+    if params.criterion.of_classes:
+        squares = squares_of_classes(&params.criterion, w, node.class_totals)
+        return <double>(2 * squares) / (W * W) / m
     if params.criterion.sums_numbers and t.lowest == t.highest:
         return 0.0
     if params.criterion.has_logarithms:
@@ -163,6 +166,8 @@ cdef bint is_leaf(const OpenNode* node, const TrainParameters* params) noexcept 
         return True
     if t.n < 2 * limits.min_rows or t.weight < 2 * limits.min_weight:
         return True
+    if params.criterion.of_classes:
+        return squares_of_classes(&params.criterion, t.weight, node.class_totals) == 0
     if node.class_totals == NULL or params.criterion.sums_numbers:
         return t.lowest == t.highest
     if params.criterion.n_outputs > 1:

@@ -3,15 +3,15 @@
 Scores of several numbers take two products of 128 bits for each output. Few boundaries reach the
 best one so far, and doubles tell which may (`may_reach`).
 
-Where there are registers of 256 bits and a scan goes up along 32-bit entries, a first look adds up
-doubles, four outputs at a time, and keeps the boundaries that may be the best of the column
-(`outputs.h`). A second one adds up integers as far as these, and scores them.
+Where there are registers of 256 bits and a scan goes up, a first look adds up doubles, four outputs
+at a time, and keeps the boundaries that may be the best of the column (`outputs.h`). A second one
+adds up integers as far as these, and scores them.
 """
 from libc.stdint cimport int64_t, uint32_t
 
-from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport SQUARED_OUTPUTS, entry_t
+from dtrees.core.histogram._layout cimport add_outputs
 from dtrees.core.search._criterion cimport most_of_difference
 from dtrees.core.search._number_scan cimport least_reaching
 from dtrees.core.search._search cimport (
@@ -32,8 +32,7 @@ cdef extern from "search/outputs.h" nogil:
         int64_t* at
         double* upper
         int n_kept
-    void look_at_outputs(OutputScan*, const uint32_t*, int64_t, int64_t) noexcept
-    int MOST_LANES
+    void look_at_outputs(OutputScan*, const void*, bint, int64_t, int64_t) noexcept
 
 
 cdef inline bint may_reach(const Search* q, double reach) noexcept nogil:
@@ -74,11 +73,10 @@ cdef void scan_outputs(Search* q, const entry_t* entries, int64_t begin, int64_t
     cdef entry_t mask = (<entry_t>1 << shift) - 1
     cdef double reach
     cdef int64_t i, at
-    if entry_t is uint32_t:
-        if (not down and is_wide and q.of_row.numbers != NULL and q.of_row.n_lanes <= MOST_LANES
-                and q.min_weight <= 1 and not is_bound(q) and PATH_IS_ON("outputs_in_registers")
-                and scan_in_registers(q, entries + begin, begin, end - begin, is_closed)):
-            return
+    if (not down and q.of_row.numbers != NULL and q.min_weight <= 1 and not is_bound(q)
+            and PATH_IS_ON("outputs_in_registers")
+            and scan_in_registers(q, entries + begin, begin, end - begin, is_closed)):
+        return
     reach = least_reaching(q)
     for i in range(end - begin):
         at = end - 1 - i if down else begin + i
@@ -113,7 +111,19 @@ cdef void begin_scan(OutputScan* t, const Search* q) noexcept nogil:
         t.sums[o] = <double>q.side[o] * q.criterion.scale[o] - t.w * t.mean[o]
 
 
-cdef bint scan_in_registers(Search* q, const uint32_t* e, int64_t begin, int64_t m,
+cdef inline void move_rows(Search* q, const entry_t* e, int64_t n) noexcept nogil:
+    """Move the rows of n entries to the side."""
+    cdef entry_t mask = (<entry_t>1 << 4 * sizeof(entry_t)) - 1
+    cdef int64_t i, w
+    for i in range(n):
+        w = 1 if q.of_row.weight == NULL else q.of_row.weight[e[i] & mask]
+        q.w += w
+        add_outputs(q.side, &q.of_row, e[i] & mask, w)
+    q.n += n
+    q.side_is_clear = False
+
+
+cdef bint scan_in_registers(Search* q, const entry_t* e, int64_t begin, int64_t m,
                             bint is_closed) noexcept nogil:
     """Scan m entries upwards; False: too many boundaries may be the best, and nothing is done."""
     cdef int64_t first = min(max(q.min_rows - q.n, 1), m)
@@ -123,17 +133,15 @@ cdef bint scan_in_registers(Search* q, const uint32_t* e, int64_t begin, int64_t
     cdef int k
     begin_scan(&t, q)
     if first < stop:
-        look_at_outputs(&t, e, first, stop)
+        look_at_outputs(&t, e, entry_t is not uint32_t, first, stop)
     if t.n_kept < 0:
         return False
     for k in range(t.n_kept):
         if t.upper[k] < t.reach:
             continue
-        while i < t.at[k]:
-            add_row(q, e[i] & 0xFFFF)
-            i += 1
+        move_rows(q, e + i, t.at[k] - i)
+        i = t.at[k]
         offer(q, allowed_score(q, False), begin + i, False)
-    while is_closed and i < m:
-        add_row(q, e[i] & 0xFFFF)
-        i += 1
+    if is_closed:
+        move_rows(q, e + i, m - i)
     return True

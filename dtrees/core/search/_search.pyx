@@ -288,8 +288,14 @@ cdef double score_of_outputs(const Search* q) noexcept nogil:
     cdef int64_t W = q.totals.weight
     cdef double found = 0
     cdef double D
+    cdef int m = q.criterion.n_outputs
     cdef int o
-    for o in range(q.criterion.n_outputs):
+    if q.criterion.of_classes and W < SMALL_WEIGHT:  # products fit 64 bits
+        for o in range(m):
+            D = <double>(W * q.side[o] - q.w * q.class_totals[o])
+            found += D * D
+        return found / (<double>q.w * <double>(W - q.w))
+    for o in range(m):
         D = <double>(<int128_t>W * q.side[o] - <int128_t>q.w * q.class_totals[o])
         D = D * q.criterion.scale[o]
         found += D * D

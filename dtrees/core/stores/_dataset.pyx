@@ -25,6 +25,7 @@ from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, OUTPUTS, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, words_of
 )
 from dtrees.core.search._criterion cimport Criterion
+from dtrees.core.search._output_scan cimport MOST_LANES
 from dtrees.core.search._parameters cimport Limits
 
 from dtrees.core.data.criteria import CRITERIA
@@ -122,7 +123,7 @@ cdef class Dataset:
         self.params.criterion.fixed_point = fixed_point
         if target.kind == "classification":
             self.params.criterion.gain_unit = gain_unit_of(
-                rules.criterion, target.n_classes, target.weight_unit, fixed_point,
+                rules.criterion, target.most_classes, target.weight_unit, fixed_point,
                 target.n_outputs)
         if rules.criterion == "entropy":
             if self.of_row.weight == NULL and not counts:
@@ -276,10 +277,15 @@ cdef class Dataset:
         self.params.layout.kind = OUTPUTS
         if weight is not None:
             of_row.weight = <int64_t*>pointer(self.alive, weight, np.int64)
-        if classification:
+        criterion.of_classes = (classification and rules.criterion == "gini"
+                                and target.most_classes <= 2)
+        if classification and not criterion.of_classes:
             of_row.label = <uint16_t*>pointer(self.alive, target.fields.ravel(), np.uint16)
             criterion.impurity = ENTROPY if rules.criterion == "entropy" else GINI
             return
+        if classification:
+            last = np.cumsum([own.n_classes for own in target.of_outputs]) - 1
+            target = target.as_numbers()
         outputs = target.of_outputs if m > 1 else (target,)
         exponents = np.array([own.y_exponent for own in outputs], dtype=np.int64)
         finer, coarsest = exponents - exponents.min(), int(np.argmin(exponents))
@@ -295,22 +301,29 @@ cdef class Dataset:
         else:
             criterion.impurity = SQUARED_OUTPUTS
             order = target.order
-        value, sums, finer = (np.take(each, order, axis=-1) for each in (value, sums, finer))
+        place = last[order] if classification else order
+        value, finer = np.take(value, order, axis=1), finer[order]
+        sums = value if weight is None else np.take(sums, order, axis=1)
         of_row.n_outputs = criterion.n_classes = len(order)
         criterion.sums_numbers, criterion.value_field = True, 0
         scale = pointer(self.alive, np.ldexp(1.0, -finer), np.float64)
         shift = pointer(self.alive, np.minimum(2 * finer, 126), np.int64)
         criterion.scale = <const double*>scale
         criterion.shift = of_row.shift = <const int64_t*>shift
-        criterion.place = <const int64_t*>pointer(self.alive, order, np.int64)
-        of_row.value = <int64_t*>pointer(self.alive, value.ravel(), np.int64)
-        of_row.target = <int64_t*>pointer(self.alive, sums.ravel(), np.int64)
-        if not self.rows_only and is_wide and criterion.impurity == SQUARED_OUTPUTS:
+        criterion.place = <const int64_t*>pointer(self.alive, place, np.int64)
+        if (is_wide and criterion.impurity == SQUARED_OUTPUTS and m <= MOST_LANES
+                and not rules.random_splits):
             numbers = np.zeros((self.n_rows, -(-target.n_outputs // LANES) * LANES))
             np.multiply(sums, np.ldexp(1.0, -finer), out=numbers[:, :target.n_outputs])
             of_row.n_lanes = numbers.shape[1]
             of_row.largest = max(numbers.max(), -numbers.min())
             of_row.numbers = <double*>pointer(self.alive, numbers.ravel(), np.float64)
+        if classification:  # totals say what is pure, and need no moments
+            of_row.label = <uint16_t*>pointer(self.alive, value.ravel(), np.uint16)
+            of_row.zero_one = True
+            return
+        of_row.target = <int64_t*>pointer(self.alive, sums.ravel(), np.int64)
+        of_row.value = <int64_t*>pointer(self.alive, value.ravel(), np.int64)
         criterion.value_unit = outputs[coarsest].value_unit
         criterion.wy_unit = outputs[coarsest].wy_unit
         criterion.one_scale = (target.wy_exponent == target.y_exponent

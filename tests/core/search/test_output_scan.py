@@ -19,7 +19,9 @@ def example(n_outputs, weights, ties=False, criterion="squared_error", **limits)
     if ties:  # the same boundaries again and again
         X = np.c_[X[:, :1].round(1), X[:, :1].round(1), X[:, :1].round(1), np.arange(n_rows) % 2]
     y = X @ random.normal(size=(4, n_outputs)) + random.normal(size=(n_rows, n_outputs))
-    if ties:
+    if criterion == "gini":
+        y = (y > random.normal(size=n_outputs)).astype(int)
+    elif ties:
         y = np.sign(y)
     weight = {
         "none": None,
@@ -27,14 +29,21 @@ def example(n_outputs, weights, ties=False, criterion="squared_error", **limits)
         "fractions": random.random(n_rows),
     }[weights]
     table = [column.tolist() for column in X.T]
-    return OutputsExample(table, y * 10.0 ** np.arange(n_outputs), weight, criterion, limits)
+    if criterion == "squared_error":
+        y = y * 10.0 ** np.arange(n_outputs)
+    return OutputsExample(table, y, weight, criterion, limits)
 
 
 @pytest.mark.parametrize("n_outputs", [2, 4, 5, 10, 13, 33, 40])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
-@pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 7}, {"min_weight_leaf": 9.5}], ids=str)
-def test_registers_find_what_integers_find(n_outputs, weights, limits):
-    one = example(n_outputs, weights, **limits)
+@pytest.mark.parametrize("criterion", ["squared_error", "gini"])
+@pytest.mark.parametrize(
+    "limits",
+    [{}, {"min_samples_leaf": 7}, {"min_weight_leaf": 9.5}, {"max_features": 3, "seed": 5}],
+    ids=str,
+)
+def test_registers_find_what_integers_find(n_outputs, weights, criterion, limits):
+    one = example(n_outputs, weights, criterion=criterion, **limits)
     found = [arrays_of(fit(one, tuning=tuning)) for tuning in (SORTED, COUNTED)]
     with wide_registers(False):
         found.append(arrays_of(fit(one, tuning=SORTED)))
@@ -43,8 +52,9 @@ def test_registers_find_what_integers_find(n_outputs, weights, limits):
 
 @pytest.mark.parametrize("weights", ["none", "fractions"])
 @pytest.mark.parametrize("random_ties", [False, True])
-def test_many_boundaries_that_tie(weights, random_ties):
-    one = example(3, weights, ties=True, random_ties=random_ties)
+@pytest.mark.parametrize("criterion", ["squared_error", "gini"])
+def test_many_boundaries_that_tie(weights, random_ties, criterion):
+    one = example(3, weights, ties=True, criterion=criterion, random_ties=random_ties)
     found = [arrays_of(fit(one, tuning=tuning)) for tuning in (SORTED, COUNTED)]
     with wide_registers(False):
         found.append(arrays_of(fit(one, tuning=SORTED)))

@@ -696,7 +696,7 @@ cdef void take_outputs(NodeCells* c, int32_t part, int64_t i) noexcept nogil:
     add_row(c.words + part * c.n_words, OUTPUTS, own, i)
     c.used[part * c.width] |= 3
     for k in range(own.n_outputs):
-        word = 2 + (k if own.label == NULL else own.label[i * own.n_outputs + k])
+        word = 2 + (k if own.label == NULL or own.zero_one else own.label[i * own.n_outputs + k])
         c.used[part * c.width + (word >> 6)] |= <uint64_t>1 << (word & 63)
 
 

@@ -98,6 +98,7 @@ cdef void lay_out(Buffers* w, const Buffers* old, int64_t n_entries, size_t* roo
     if old.classes.has_target if is_weighed else old.of_row.target != NULL:
         w.of_row.target = <int64_t*>take(room, 2 * width * n_bytes)
     w.of_row.n_outputs, w.of_row.shift = old.of_row.n_outputs, old.of_row.shift
+    w.of_row.zero_one = old.of_row.zero_one
     w.of_row.n_lanes, w.of_row.largest = old.of_row.n_lanes, old.of_row.largest
     if old.of_row.numbers != NULL:
         w.of_row.numbers = <double*>take(room, 2 * w.of_row.n_lanes * n_bytes)

@@ -228,6 +228,7 @@ cdef ColumnLoader* new_loader(const TrainParameters* params, const RowStatistics
     loader.random_splits = params.limits.random_splits
     loader.is_weighted = is_weighted(of_row)
     loader.n_outputs = loader.of_row.n_outputs = of_row.n_outputs
+    loader.of_row.n_lanes = of_row.n_lanes
     loader.has_target = has_target(kind, of_row)
     loader.lists = params.lists
     found = claim(<void**>&loader.codes, (n_rows + 1) * sizeof(uint32_t))
@@ -269,6 +270,7 @@ cdef bint serves(const ColumnLoader* loader, const TrainParameters* params,
     return (loader.kind == params.layout.kind and loader.n_classes == params.criterion.n_classes
             and loader.is_weighted == is_weighted(of_row)
             and loader.n_outputs == of_row.n_outputs
+            and loader.of_row.n_lanes == of_row.n_lanes
             and loader.has_target == has_target(loader.kind, of_row)
             and loader.room >= n and loader.n_table_rows == n_table_rows
             and loader.lists.n_words == params.lists.n_words
@@ -293,6 +295,7 @@ cdef void take_rows(ColumnLoader* loader, const TrainParameters* params,
     partition.weight = of_row.weight
     partition.target = NULL
     memset(&partition.outputs, 0, sizeof(RowStatistics))
+    loader.of_row.zero_one, loader.of_row.largest = of_row.zero_one, of_row.largest
     if of_row.n_outputs > 0:
         partition.outputs = of_row[0]
     elif of_row.value != NULL and of_row.target != of_row.value:
@@ -336,6 +339,7 @@ cdef void free_loader(ColumnLoader* loader) noexcept nogil:
     free(loader.of_row.label)
     free(loader.of_row.weight)
     free(loader.of_row.target)
+    free(loader.of_row.numbers)
     free(loader.local_totals)
     free(loader.local_number)
     free(loader.label)
@@ -418,6 +422,9 @@ cdef bint gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept
         if loader.has_target:
             found &= claim(<void**>&loader.of_row.target,
                            max(width, 1) * count * sizeof(int64_t))
+        if loader.of_row.n_lanes > 0:
+            found &= claim(<void**>&loader.of_row.numbers,
+                           loader.of_row.n_lanes * count * sizeof(double))
         if not found:
             return False
         loader.n_statistics = count
@@ -441,9 +448,13 @@ cdef void gather_outputs(ColumnLoader* loader, const OpenNode* node) noexcept no
     cdef const RowPartition* partition = &loader.partition
     cdef const RowStatistics* by_row = &partition.outputs
     cdef int64_t m = by_row.n_outputs
+    cdef int64_t lanes = by_row.n_lanes
     cdef int64_t i, row
     for i in range(node.totals.n):
         row = row_of(partition.item[node.start + i])
+        if lanes > 0:
+            memcpy(loader.of_row.numbers + i * lanes, by_row.numbers + row * lanes,
+                   lanes * sizeof(double))
         if loader.is_weighted:
             loader.of_row.weight[i] = by_row.weight[row]
         if loader.has_target:
