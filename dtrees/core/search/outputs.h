@@ -16,7 +16,7 @@
 
 #include "data/cpu.h"
 
-#define MOST_LANES 32    /* outputs; a multiple of four */
+#define MOST_LANES 512   /* outputs; a multiple of four */
 #define MOST_KEPT 32     /* boundaries that may be the best one */
 #define AHEAD 16         /* entries by which rows are asked for before they are read */
 #define SHARE 0x1p-20    /* of a score, that roundings may cost */
