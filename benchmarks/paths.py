@@ -228,6 +228,7 @@ PATHS: Mapping[str, SpecialPath] = {
         (
             "search/outputs.h",
             "search/_output_scan.pyx::begin_scan",
+            "search/_output_scan.pyx::move_rows",
             "search/_output_scan.pyx::scan_in_registers",
         ),
         ("ten targets",),

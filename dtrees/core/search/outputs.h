@@ -144,14 +144,10 @@ WIDE static inline void look_at_rows(OutputScan *t, const void *e, int64_t first
 
 WIDE static void look_at_outputs(OutputScan *t, const void *e, int wide, int64_t first,
                                  int64_t stop) {
-    if (wide && t->weight)
-        look_at_rows(t, e, first, stop, 1, 1);
-    else if (wide)
-        look_at_rows(t, e, first, stop, 0, 1);
-    else if (t->weight)
-        look_at_rows(t, e, first, stop, 1, 0);
+    if (t->weight)
+        wide ? look_at_rows(t, e, first, stop, 1, 1) : look_at_rows(t, e, first, stop, 1, 0);
     else
-        look_at_rows(t, e, first, stop, 0, 0);
+        wide ? look_at_rows(t, e, first, stop, 0, 1) : look_at_rows(t, e, first, stop, 0, 0);
 }
 
 #else

@@ -302,8 +302,9 @@ cdef class Dataset:
             criterion.impurity = SQUARED_OUTPUTS
             order = target.order
         place = last[order] if classification else order
+        is_plain = sums is value
         value, finer = np.take(value, order, axis=1), finer[order]
-        sums = value if weight is None else np.take(sums, order, axis=1)
+        sums = value if is_plain else np.take(sums, order, axis=1)
         of_row.n_outputs = criterion.n_classes = len(order)
         criterion.sums_numbers, criterion.value_field = True, 0
         scale = pointer(self.alive, np.ldexp(1.0, -finer), np.float64)
