@@ -244,6 +244,7 @@ CASES |= {
 }
 SEVERAL_NUMBERS = np.column_stack([NUMBERS, 1e5 * np.nan_to_num(X[:, 2]) + Y, 1e-6 * NUMBERS**2])
 SEVERAL_CLASSES = np.column_stack([Y, TWO, FIVE])
+SEVERAL_LABELS = np.column_stack([TWO, FIVE > 2, np.ones(len(Y)), Y > 0, FIVE == 1]).astype(int)
 CASES |= {
     "several": (RandomForestRegressor(3, max_bins=32, random_state=5), X, SEVERAL_NUMBERS, None),
     "several, weights": (
@@ -263,6 +264,19 @@ CASES |= {
     "several, sparse numbers": (
         RandomForestRegressor(2, min_samples_leaf=3, random_state=5),
         *(SPARSE, SEVERAL_NUMBERS, None),
+    ),
+    "several labels": (
+        RandomForestClassifier(2, class_weight="balanced", random_state=5),
+        *(X, SEVERAL_LABELS, WEIGHTS),
+    ),
+    "several labels of a tree": (
+        DecisionTreeClassifier(max_leaf_nodes=20, random_state=5),
+        *(FRAME, SEVERAL_LABELS, None),
+    ),
+    "several labels, cuts": (ExtraTreesClassifier(2, random_state=5), X, SEVERAL_LABELS, None),
+    "several labels, sparse": (
+        BaggingClassifier(2, random_state=5),
+        *(SPARSE, SEVERAL_LABELS, WEIGHTS),
     ),
 }
 BOOSTED_FOLDS = ("boosted", "boosted medians", "boosted and stopped", "boosted, sparse")
