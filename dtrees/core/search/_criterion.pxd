@@ -58,10 +58,10 @@ cdef struct Criterion:
     int n_outputs           # 1, or how many outputs have fields
     bint sums_numbers       # fields are sums of numbers, not weights of classes
     int value_field         # that of the value of a node: of the number, or of class 1 of two
+    bint of_classes         # numbers are 1 for the last class of two of an output, else 0
     const double* scale     # of sums of several numbers: their units, the coarsest being 1
     const int64_t* shift    # the same: as in `RowStatistics`
     const int64_t* place    # the same: numbers of these outputs in y; of classes: of their fields
-    bint of_classes         # the same: numbers are 1 for the last class of two, else 0
     double gain_unit        # what a raw gain is multiplied by to be in the user's units
     double category_penalty  # of each category in a node; of gradients, of each of many
     bint in_bags            # weights are how often a row was drawn
