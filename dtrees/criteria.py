@@ -71,7 +71,7 @@ class Criterion(ABC):
         Returns
         -------
         float
-            ``-inf`` forbids the split. NaN is an error.
+            ``-inf`` forbids the split. NaN and ``inf`` are errors.
         """
 
 

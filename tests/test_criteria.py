@@ -213,14 +213,21 @@ class Forbidding(Criterion):
         return float("-inf")
 
 
+class Endless(Criterion):
+    def score(self, left, right):
+        return float("inf")
+
+
 def test_what_a_criterion_raises_is_raised_by_fit():
     X, y = table(3)
     with pytest.raises(ZeroDivisionError, match="as the user wrote it"):
         DecisionTreeClassifier(criterion=Broken()).fit(X, y)
     with pytest.raises(ZeroDivisionError, match="as the user wrote it"):
         RandomForestClassifier(3, criterion=Broken(), n_jobs=2).fit(X, y)
-    with pytest.raises(ValueError, match="not a number"):
+    with pytest.raises(ValueError, match="is nan: give a finite number"):
         DecisionTreeClassifier(criterion=Nothing()).fit(X, y)
+    with pytest.raises(ValueError, match="is inf: give a finite number"):
+        DecisionTreeClassifier(criterion=Endless()).fit(X, y)
     tree = DecisionTreeClassifier(criterion=Forbidding()).fit(X, y).tree_.model
     assert tree.node_count == 1
 

@@ -404,6 +404,26 @@ class BaseModel(BaseEstimator):
         learned, parameters = self._learned_attributes(), self.get_params(deep=False)
         return Parts(parameters, learned, self.forest_.trees, self.codebook_, self._saw_missing)
 
+    def _of_target(self, number: int) -> Any:
+        """The model of one of its targets, of which there are several."""
+        parts = self._parts()
+        learned = {name: own for name, own in parts.attributes.items() if name[:4] != "oob_"}
+        parameters = dict(parts.parameters)
+        for named, name in (
+            (learned, "classes_"),
+            (learned, "n_classes_"),
+            (parameters, "class_weight"),
+        ):
+            if isinstance(named.get(name), list):
+                named[name] = named[name][number]
+        if "_oob_scaled_errors" in learned:
+            learned["_oob_scaled_errors"] = learned["_oob_scaled_errors"][:, number].copy()
+        trees = tuple(tree.of_output(number) for tree in parts.trees)
+        parts = replace(
+            parts, parameters=parameters, attributes=learned | {"n_outputs_": 1}, trees=trees
+        )
+        return self._of_parts(parts)
+
     @classmethod
     def _of_parts(cls, parts: Parts) -> Any:
         made = cls(**parts.parameters)
@@ -567,9 +587,10 @@ def of_target(self: Any, number: int) -> Any:
     Returns
     -------
     model : object
-        A fitted estimator of the same class and parameters: the trees with the values of this
-        target. Splits, gains and impurities, and so importances, are those of all targets. Scores
-        and predictions out of bag are left out. Of one target, the model itself.
+        A fitted estimator of the same class and parameters. It has the trees of this target, or of
+        trees of all targets the values of this one; splits, gains and impurities, and so
+        importances, are then those of all. Scores and predictions out of bag are left out. Of one
+        target, the model itself.
 
     Raises
     ------
@@ -578,27 +599,11 @@ def of_target(self: Any, number: int) -> Any:
     ValueError
         There is no such target.
     """
-    parts, n_outputs = self._parts(), self.n_outputs_
+    check_is_fitted(self)
+    n_outputs = self.n_outputs_
     if number >= n_outputs:
         raise ValueError(f"number must be below {n_outputs}, the number of targets. Got {number}.")
-    if n_outputs == 1:
-        return self
-    learned = {name: own for name, own in parts.attributes.items() if name[:4] != "oob_"}
-    parameters = dict(parts.parameters)
-    for named, name in (
-        (learned, "classes_"),
-        (learned, "n_classes_"),
-        (parameters, "class_weight"),
-    ):
-        if isinstance(named.get(name), list):
-            named[name] = named[name][number]
-    if "_oob_scaled_errors" in learned:
-        learned["_oob_scaled_errors"] = learned["_oob_scaled_errors"][:, number].copy()
-    trees = tuple(tree.of_output(number) for tree in parts.trees)
-    parts = replace(
-        parts, parameters=parameters, attributes=learned | {"n_outputs_": 1}, trees=trees
-    )
-    return self._of_parts(parts)
+    return self if n_outputs == 1 else self._of_target(number)
 
 
 def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

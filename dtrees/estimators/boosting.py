@@ -774,34 +774,10 @@ class BaseBoosting(BaseModel):
         found[:] = made
         return found.reshape(-1, self.n_trees_per_iteration_)
 
-    @checked(number=(IntegerIn(0),))
-    def of_target(self, number: int) -> Self:
-        """Return the model of one of several targets, for what knows one target only.
+    of_target = base.of_target
 
-        Parameters
-        ----------
-        number : int
-            Of the column of `y`, from 0.
-
-        Returns
-        -------
-        model : object
-            A fitted estimator of the same class and parameters, with the trees of this target, or
-            its steps in the trees of all, and no scores. Of one target, the model itself.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before `fit`.
-        ValueError
-            There is no such target.
-        """
-        if number >= self.n_outputs_:
-            raise ValueError(
-                f"number must be below {self.n_outputs_}, the number of targets. Got {number}."
-            )
-        if not isinstance(self._fit_loss, OutputLosses):
-            return self
+    def _of_target(self, number: int) -> Self:
+        assert isinstance(self._fit_loss, OutputLosses)
         (loss, own), n_trees = self._fit_loss.own[number], self.n_trees_per_iteration_
         trees = self.forest_.trees
         if n_trees < len(self._initial):

@@ -9,6 +9,7 @@ import numpy as np
 from cpython.pycapsule cimport (
     PyCapsule_CheckExact, PyCapsule_GetContext, PyCapsule_GetName, PyCapsule_GetPointer
 )
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
 from dtrees.core.data._fixed_point cimport natural_log
@@ -103,8 +104,8 @@ cdef double score_of_user(SideScore own, const double* left, const double* right
         sides[1, k] = right[k]
     try:
         found = float(own.score(sides[0], sides[1]))
-        if found != found:
-            raise ValueError("The score of a criterion is not a number.")
+        if not found < INFINITY:
+            raise ValueError(f"The score of a criterion is {found}: give a finite number, or -inf.")
     except BaseException as error:
         own.error = error
         return NONE
