@@ -14,6 +14,7 @@ from benchmarks.fits import (
     prediction,
     small,
     sparse,
+    targets,
     text,
     weather,
 )
@@ -30,4 +31,5 @@ CASES = [
     *boosting.CASES,
     *adaboost.CASES,
     *explain.CASES,
+    *targets.CASES,
 ]

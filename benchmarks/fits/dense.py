@@ -15,11 +15,6 @@ def _regression(scale: Scale) -> Contest:
     return same_fit(*data.regression(scale.rows(ROWS)))
 
 
-def _medians(scale: Scale) -> Contest:
-    X, y = data.regression(scale.rows(20_000))
-    return same_fit(X[:, :10], y, criterion="absolute_error")
-
-
 CASES = [
     Case(
         "dense-classification",
@@ -36,13 +31,5 @@ CASES = [
         _regression,
         reach=10,
         aim=18,
-    ),
-    Case(
-        "dense-medians",
-        "fits",
-        "20,000 × 10 float32, absolute errors, fully grown",
-        _medians,
-        reach=10,
-        aim=20,
     ),
 ]
