@@ -52,6 +52,11 @@ def size_in_words(model: Any) -> str:
     return f"{iterations}{counted(size.trees, 'tree')}, depth up to {size.depth}, {leaves}"
 
 
+def labels_by_target(model: Any) -> list[Any]:
+    """The labels of the classes of each target."""
+    return model.classes_ if isinstance(model.classes_, list) else [model.classes_]
+
+
 def is_tree(model: Any) -> bool:
     """Tell whether the model is a single tree."""
     return hasattr(model, "tree_")
@@ -138,7 +143,11 @@ def model_document(model: Any, file: Path) -> dict[str, Any]:
     if is_boosted(model):
         document["iterations"] = model.n_iter_
     if hasattr(model, "classes_"):
-        document["classes"] = [plain(label) for label in model.classes_.tolist()]
+        document["classes"] = each = [
+            [plain(label) for label in labels.tolist()] for labels in labels_by_target(model)
+        ]
+        if not isinstance(model.classes_, list):
+            (document["classes"],) = each
     if hasattr(model, "oob_score_"):
         document["oob_score"] = float(model.oob_score_)
     return document

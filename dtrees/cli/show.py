@@ -13,6 +13,7 @@ from dtrees.cli.description import (
     first_rules,
     importance_table,
     is_tree,
+    labels_by_target,
     model_document,
     oob_line,
     size_in_words,
@@ -52,10 +53,11 @@ def print_model(fitted: Any, path: Path) -> None:
     say(" ".join(repr(fitted).split()))
     say(size_in_words(fitted))
     if hasattr(fitted, "classes_"):
-        labels = [str(label) for label in fitted.classes_[:MOST_LABELS]]
-        more = ", ..." if len(fitted.classes_) > MOST_LABELS else ""
-        classes = counted(len(fitted.classes_), "class", "classes")
-        say(f"predicts {classes}: {', '.join(labels)}{more}")
+        for known in labels_by_target(fitted):
+            labels = [str(label) for label in known[:MOST_LABELS]]
+            more = ", ..." if len(known) > MOST_LABELS else ""
+            classes = counted(len(known), "class", "classes")
+            say(f"predicts {classes}: {', '.join(labels)}{more}")
     else:
         say("predicts numbers")
     for line in (*oob_line(fitted), *stopping_line(fitted)):

@@ -264,15 +264,6 @@ class BaseModel(BaseEstimator):
             return [self.of_target(k)._answer(method, X) for k in range(self.n_outputs_)]
         return answered(predictor or self._predictor(), method, X, self.n_jobs)
 
-    def _refuse_outputs(self, what: str, instead: str) -> None:
-        """Raise ValueError where a model has several targets, which something does not take yet."""
-        n_outputs = getattr(self, "n_outputs_", 1)
-        if n_outputs > 1:
-            raise ValueError(
-                f"{what} does not support several targets yet, and this {type(self).__name__} has "
-                f"{n_outputs}. {instead}"
-            )
-
     @names_others
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class, or the number, of every row.

@@ -59,7 +59,7 @@ from dtrees.constraints import (
 from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import TAKEN_BYTES, boost
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, OwnLoss, initial_of_classes
-from dtrees.core.losses.outputs import AnyLoss, OutputLosses
+from dtrees.core.losses.outputs import AnyLoss, OutputLosses, losses_by_output
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators import base
 from dtrees.estimators.base import (
@@ -813,21 +813,24 @@ class BaseBoosting(BaseModel):
         return getattr(self._fit_loss, "n_outputs", 1)
 
     def _summed(self) -> tuple[Any, ...]:
-        self._refuse_outputs(
-            "What reads trees", "Give it the model of one of them: model.of_target(0)."
-        )
         trees, classes = self.forest_.trees, getattr(self, "classes_", None)
-        loss: Any = self._fit_loss
+        losses: Any = losses_by_output(self._fit_loss, len(self._initial))
         if classes is None:
-            return trees, self._initial, "log" if loss.is_log else "identity"
-        if len(classes) == 1:  # the share is 1: no odds, no link
-            return trees, np.ones(1), "identity"
-        return trees, self._initial, "softmax" if len(classes) > 2 else "logit"
+            return (
+                trees,
+                self._initial,
+                "log" if getattr(losses[0][0], "is_log", False) else "identity",
+            )
+        start, links, of_each = self._initial.copy(), set(), classes
+        if not isinstance(classes, list):
+            of_each = [classes]
+        for (_, values), own in zip(losses, of_each, strict=True):
+            links.add({1: "identity", 2: "logit"}.get(len(own), "softmax"))
+            if len(own) == 1:  # the share is 1: no odds, no link
+                start[values] = 1.0
+        return trees, start, links.pop() if len(links) == 1 else "several"
 
     def _parts(self) -> Parts:
-        self._refuse_outputs(
-            "A model file", "Pickle it instead, or save the model of each: model.of_target(0)."
-        )
         parts = super()._parts()
         parts.attributes["_fit_loss"] = said_of(self._fit_loss, type(self).__name__)
         return parts
@@ -837,20 +840,25 @@ class BaseBoosting(BaseModel):
         super()._check_parts(parts)
         learned, trees = parts.attributes, parts.trees
         initial, n_classes = learned["_initial"], learned.get("n_classes_", 0)
+        loss = loss_of(learned["_fit_loss"], cls._losses)
         if trees[0].criterion != "squared_error":
             raise ValueError("the trees are not those of a boosted model")
         if not np.isfinite(initial).all():
             raise ValueError("_initial is not finite")
-        n_values = n_classes if n_classes > 2 else 1
-        if not n_values == len(initial) == learned["n_trees_per_iteration_"]:
+        of_outputs = getattr(loss, "n_values", None)
+        of_classes = tuple(n if n > 2 else 1 for n in np.ravel(n_classes).tolist())
+        if "n_classes_" in learned and (of_outputs or of_classes[:1]) != of_classes:
+            raise ValueError("_fit_loss is not that of the classes")
+        n_values = sum(of_outputs or of_classes)
+        n_trees = 1 if trees[0].n_outputs == n_values else n_values
+        if not (n_values == len(initial) and n_trees == learned["n_trees_per_iteration_"]):
             raise ValueError(f"n_trees_per_iteration_ and _initial are not {n_values} of each")
-        if len(trees) % n_values > 0:
+        if trees[0].n_outputs * n_trees != n_values or len(trees) % n_trees > 0:
             raise ValueError("an iteration has not all of its trees")
         for name in ("train_score_", "validation_score_"):
-            if 0 < len(learned[name]) <= len(trees) // n_values:
+            if 0 < len(learned[name]) <= len(trees) // n_trees:
                 raise ValueError(f"{name} has no score for some iterations")
-        loss_of(learned["_fit_loss"], cls._losses)
-        check_curves(learned.get("_curves", {}), len(trees) // n_values)
+        check_curves(learned.get("_curves", {}), len(trees) // n_trees)
 
     @classmethod
     def _of_parts(cls, parts: Parts) -> Any:
@@ -1251,6 +1259,8 @@ def said_of(loss: AnyLoss, owner: str) -> dict[str, Any]:
     TypeError
         It is a loss of the user's own.
     """
+    if isinstance(loss, OutputLosses):  # which differ in the widths of Huber's, not told here
+        return {**said_of(loss.losses[0], owner), "n_values": list(loss.n_values)}
     if type(loss) is not Loss:
         raise TypeError(
             f"The loss of this {owner} is an object of the class {loss.name}, which is code, and a "
@@ -1260,14 +1270,21 @@ def said_of(loss: AnyLoss, owner: str) -> dict[str, Any]:
     return {"name": loss.name, "level": next((x for x in numbers if x is not None), None)}
 
 
-def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss:
-    """The loss that a model file speaks of.
+def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss | OutputLosses:
+    """The loss that a model file speaks of; of several outputs, with their `n_values`.
 
     Raises
     ------
     ValueError
         There is none of this name, or none with this level.
     """
+    if "n_values" in said:
+        own = loss_of({name: each for name, each in said.items() if name != "n_values"}, losses)
+        n_values = said["n_values"]
+        is_known = type(n_values) is list and all(type(n) is int and n > 0 for n in n_values)
+        if not is_known or len(n_values) < 2 or isinstance(own, OutputLosses):
+            raise ValueError(f"_fit_loss has the values {str(n_values)[:20]}")
+        return OutputLosses((own,) * len(n_values), tuple(n_values))
     name, level = said.get("name"), said.get("level")
     if said.keys() != {"name", "level"} or not isinstance(name, str) or name not in losses:
         raise ValueError(f"_fit_loss is {str(said)[:60]}")

@@ -104,7 +104,7 @@ def _columns_of(view: ModelNodes, number: int) -> dict[str, np.ndarray]:
     names = (
         [""]
         if tree.is_regression and tree.n_values == 1
-        else [f"_{label}" for label in view.labels]
+        else [f"_{label}" for label in view.value_labels]
     )
     column, unseen = tree.column[inner], SIDES[tree.unseen_left[inner].astype(int)]
     return {

@@ -255,11 +255,11 @@ class ModelNodes:
     classes : array (n_classes,), list or None
         Labels; None of numbers, and of a tree without an estimator. Of several targets a list.
     start : float64 (n_outputs,) or None
-        Of boosted models: raw predictions before the first tree. Tree t adds to output
-        ``t % n_outputs``. Of one class it is the share, 1. None: what is predicted is the mean of
-        the values.
-    link : {"identity", "log", "logit", "softmax"}
-        Of what is predicted; raw predictions are links.
+        Of boosted models: raw predictions before the first tree, of all targets. Tree t adds to
+        output ``t % n_outputs``, or a tree of all targets to all. Of one class it is the share, 1.
+        None: what is predicted is the mean of the values.
+    link : {"identity", "log", "logit", "softmax", "several"}
+        Of what is predicted; raw predictions are links. "several": those of targets differ.
     """
 
     trees: tuple[TreeNodes, ...]
@@ -338,11 +338,10 @@ class ModelNodes:
 
     def refuse_several(self, tool: str) -> None:
         """Raise ValueError where there are several targets."""
-        n_outputs = self.trees[0].coded_tree.n_outputs
-        if n_outputs > 1:
+        if self.n_targets > 1:
             raise ValueError(
-                f"{tool} takes a model of one target, and this one has {n_outputs}. Give the model "
-                "of one of them: model.of_target(0)."
+                f"{tool} takes a model of one target, and this one has {self.n_targets}. Give the "
+                "model of one of them: model.of_target(0)."
             )
 
     def refuse(self, tool: str, columns: Any, why: str) -> None:
@@ -379,6 +378,37 @@ class ModelNodes:
         return list(range(self.trees[0].n_values) if self.classes is None else self.classes)
 
     @property
+    def value_labels(self) -> list:
+        """A label for each of `n_outputs`: of two classes with one log odds, the second."""
+        if self.classes is None:
+            return list(range(self.n_outputs))
+        return [self.labels[place] for place in self.shown]
+
+    @property
+    def shown(self) -> list[int]:
+        """Places of `value_labels` among `labels`."""
+        found: list[int] = []
+        last = 0
+        for own in self.classes if isinstance(self.classes, list) else [self.classes]:
+            last += len(own)
+            is_odds = self.start is not None and len(own) == 2
+            found += range(last - 1 if is_odds else last - len(own), last)
+        return found
+
+    @property
+    def n_targets(self) -> int:
+        """Number of targets."""
+        if isinstance(self.classes, list):
+            return len(self.classes)
+        are_numbers = self.start is not None and self.classes is None
+        return self.n_outputs if are_numbers else self.trees[0].coded_tree.n_outputs
+
+    def outputs_of(self, number: int) -> slice:
+        """The outputs that a tree adds to."""
+        n, at = self.n_outputs, number % self.n_outputs
+        return slice(0, n) if self.trees[number].n_values == n else slice(at, at + 1)
+
+    @property
     def n_outputs(self) -> int:
         """Number of raw predictions of a boosted model; otherwise, values of a leaf."""
         return self.trees[0].n_values if self.start is None else len(self.start)
@@ -401,7 +431,8 @@ class ModelNodes:
         tree = self.trees[number]
         value, weight, depth = tree.value, tree.weight, tree.depth
         names, unseen = self.column_names, tree.unseen_left
-        output = None if self.start is None else number % len(self.start)
+        own = self.outputs_of(number)
+        output = None if self.start is None or own.stop - own.start > 1 else own.start
         for node in range(tree.n_nodes):
             parent = int(tree.parent[node])
             of_test: dict[str, Any] = {}

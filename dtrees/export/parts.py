@@ -76,14 +76,18 @@ def check_attributes(
     has_classes = "classes_" in kind._learns
     is_regression = trees[0].criterion in REGRESSION
     n_outputs = attributes.get("n_outputs_", 1)
-    expect(trees[0].n_outputs == n_outputs, "n_outputs_, or the statistics")
+    is_known = kind._adds_steps or trees[0].n_outputs == n_outputs
+    expect(is_known, "n_outputs_, or the statistics")
     expect(is_regression == (kind._adds_steps or not has_classes), "the criterion")
     if not has_classes:
         return
     all_classes, n_classes = attributes["classes_"], attributes["n_classes_"]
-    if n_outputs == 1:
+    are_several = isinstance(all_classes, list) if kind._adds_steps else n_outputs > 1
+    if are_several:
+        expect(isinstance(all_classes, list) and isinstance(n_classes, list), "classes_")
+        expect(len(all_classes) > 1, "classes_")
+    else:
         all_classes, n_classes = [all_classes], [n_classes]
-    expect(isinstance(all_classes, list) and isinstance(n_classes, list), "classes_")
     in_trees = list(trees[0].n_classes) or [trees[0].n_values]
     expect(kind._adds_steps or n_classes == in_trees, "n_classes_")
     expect(len(all_classes) == len(n_classes), "classes_")
@@ -94,4 +98,4 @@ def check_attributes(
         except TypeError:  # lists, say
             distinct = set()
         expect(0 < len(classes) == len(distinct), "classes_")
-        expect(n == len(classes), "n_classes_")
+        expect(type(n) is int and n == len(classes), "n_classes_")

@@ -298,9 +298,6 @@ def recursion(model: Any, grid: Any, target_features: Any) -> np.ndarray:
     means of its raw predictions, as of ``method="brute"``. A category that was not there at fit is
     missing.
     """
-    if model._adds_steps and model.n_outputs_ > 1:
-        of_targets = map(model.of_target, range(model.n_outputs_))
-        return np.concatenate([recursion(own, grid, target_features) for own in of_targets])
     (view, book), grid = ModelNodes.with_book(model), np.asarray(grid)
     asked = {}
     for values, number in zip(grid.T, map(int, target_features), strict=True):
@@ -346,7 +343,7 @@ def mean_of_tree(
         comes = {0: np.logical_and.reduce([*comes.values()])}
     first, *others = (reached[leaves].astype(np.float64) for reached in comes.values())
     if not others:
-        return parts @ first
+        return np.stack([part @ first for part in parts])  # bits of a value alone
     return np.stack([(first.T * part) @ others[0] for part in parts])
 
 
@@ -362,11 +359,9 @@ def mean_of_model(
 ) -> np.ndarray:
     """Mean predictions of a model, or raw predictions; shaped as of a tree."""
     lengths = [len(points) for points in asked.values()][: 1 if at_points else None]
-    steps = view.start is not None
     total = np.zeros((view.n_outputs, *lengths))
     for number, tree in enumerate(view.trees):
-        found = mean_of_tree(tree, asked, at_points)
-        total[number % view.n_outputs if steps else slice(None)] += found[0] if steps else found
+        total[view.outputs_of(number)] += mean_of_tree(tree, asked, at_points)
     if view.start is not None:
         return view.start.reshape(-1, *[1] * len(lengths)) + total
     return total / len(view.trees)

@@ -245,7 +245,9 @@ def held_out_importances(
     sklearn.exceptions.NotFittedError
         The model has not been fitted.
     """
-    ModelNodes.of(model).refuse_several("held_out_importances")
+    view = ModelNodes.of(model)
+    if view.start is None:  # others are refused whatever their targets
+        view.refuse_several("held_out_importances")
     check_sparse(X=X, y=y, sample_weight=sample_weight)
     y = np.asarray(row_values(y)).ravel()
     if sample_weight is not None:

@@ -304,7 +304,7 @@ class Explainer(Model):
             value = tree.value if adds else 1 / len(view.trees) * tree.value
             weight = tree.weight[tree.is_leaf]
             mean = (weight / weight.sum()) @ value[tree.is_leaf]
-            base[[number % n] if adds else slice(None)] += mean
+            base[view.outputs_of(number)] += mean
             values.append((value - mean)[:, are_shares:])
         coded = [tree.coded_tree for tree in view.trees]
         trees = prepare_trees(coded, values, book, _runner_of(model))
@@ -385,10 +385,9 @@ def _runner_of(model: Any) -> Runner:
 
 def _output_names(view: ModelNodes) -> tuple[str, ...]:
     """Names of the outputs of a model: labels of classes, or numbers."""
-    labels: Sequence = range(view.n_outputs) if view.classes is None else view.labels
-    if view.n_outputs == 1:
-        return ("prediction" if view.classes is None else str(labels[-1]),)
-    return tuple(map(str, labels))
+    if view.n_outputs == 1 and view.classes is None:
+        return ("prediction",)
+    return tuple(map(str, view.value_labels))
 
 
 def _unit(view: ModelNodes) -> str:

@@ -28,7 +28,8 @@ A boosted model is written with where it begins, and the trees of its first iter
     98 iterations more
 
 A leaf shows the step that it adds to the raw prediction of its rows, learning rate included. Of
-three classes or more each has a start, and a tree in each iteration.
+three classes or more each has a start, and a tree in each iteration; so has each of several
+targets. A tree of all targets has a step for each in a leaf.
 """
 
 from __future__ import annotations
@@ -188,15 +189,19 @@ def boosted_text(
     classes = [] if view.classes is None else label_names(view.labels, class_names)
     starts = view.start.tolist()
     form = number_format(np.unique(starts), options.get("decimals", 2))
-    of_trees = [f", class: {name}" for name in classes] if len(starts) > 1 else [""]
+    each = [f"target: {number}" for number in range(len(starts))]
+    if classes:
+        each = [f"class: {classes[place]}" for place in view.shown]
+    n_trees = len(starts) // view.trees[0].n_values
+    of_trees = [f", {name}" for name in each] if n_trees > 1 else [""]
     lines = [
         f"start: [{form(start)}]{meaning}\n"
-        for start, meaning in zip(starts, _meanings(view, classes), strict=True)
+        for start, meaning in zip(starts, _meanings(view, each), strict=True)
     ]
-    n_all = len(view.trees) // len(starts)
+    n_all = len(view.trees) // n_trees
     n_iter = n_all if max_iter is None else min(max_iter, n_all)
-    for number in range(n_iter * len(starts)):
-        iteration, output = divmod(number, len(starts))
+    for number in range(n_iter * n_trees):
+        iteration, output = divmod(number, n_trees)
         formatter = formatter_of(view, number, feature_names, None, **options)
         lines.append(f"\niteration {iteration + 1}{of_trees[output]}\n{text_of(formatter)}")
     more = n_all - n_iter
@@ -205,10 +210,13 @@ def boosted_text(
     return "".join(lines)
 
 
-def _meanings(view: ModelNodes, classes: list[str]) -> list[str]:
+def _meanings(view: ModelNodes, names: list[str]) -> list[str]:
     """Words for the unit of raw predictions, behind each start."""
-    if view.link == "softmax":
-        return [f" (class: {name})" for name in classes]
-    if view.link == "logit":
-        return [f" (log odds of class: {classes[-1]})"]
+    if view.classes is not None:
+        of_targets = view.classes if isinstance(view.classes, list) else [view.classes]
+        n_classes = [len(own) for own in of_targets for _ in own[: len(own) if len(own) > 2 else 1]]
+        words = {1: "share of ", 2: "log odds of "}
+        return [f" ({words.get(n, '')}{name})" for n, name in zip(n_classes, names, strict=True)]
+    if len(names) > 1:
+        return [f" ({'logarithm of ' * (view.link == 'log')}{name})" for name in names]
     return [" (logarithm of the prediction)" if view.link == "log" else ""]

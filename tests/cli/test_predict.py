@@ -6,8 +6,9 @@ import io
 import numpy as np
 import pytest
 
-from dtrees.export import load
-from tests.cli.asking import ask, check_refused, fit_table, predict, succeed
+import dtrees
+from dtrees.export import load, save
+from tests.cli.asking import ask, ask_json, check_refused, fit_table, predict, succeed
 
 pd = pytest.importorskip("pandas")
 
@@ -67,6 +68,21 @@ def test_kept_columns_are_as_they_are_written(table, tmp_path):
 def test_no_rows_are_no_predictions(model):
     result = succeed("predict", model, "-", "--proba", text="number,word,mixed,amount\n")
     assert result.stdout == "prediction,probability_no,probability_yes\n"
+
+
+def test_models_of_several_targets_have_a_column_for_each(tmp_path):
+    X = pd.DataFrame(np.arange(40.0).reshape(20, 2), columns=["a", "b"])
+    X.to_csv(tmp_path / "table.csv", index=False)
+    labels = np.c_[X["a"] > 20, X["a"] // 15].astype(int)
+    model = dtrees.GradientBoostingClassifier(max_iter=2, min_samples_leaf=2).fit(X, labels)
+    save(model, tmp_path / "a.dtrees")
+    frame = predict(tmp_path / "a.dtrees", tmp_path / "table.csv", "--proba")
+    np.testing.assert_array_equal(frame[["prediction_0", "prediction_1"]], model.predict(X))
+    shares = [frame[f"probability_{label}_1"] for label in model.classes_[1]]
+    np.testing.assert_array_equal(np.stack(shares, axis=1), model.predict_proba(X)[1])
+    shown = succeed("show", tmp_path / "a.dtrees").stdout
+    assert "predicts 2 classes: 0, 1\npredicts 3 classes: 0, 1, 2\n" in shown
+    assert ask_json("show", tmp_path / "a.dtrees")["classes"] == [[0, 1], [0, 1, 2]]
 
 
 def test_refusals(model, table, csv, tmp_path):

@@ -16,6 +16,8 @@ from sklearn.model_selection import cross_val_score
 import dtrees
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
+from dtrees.export import nodes, to_lightgbm, to_onnx, to_sklearn, trees_to_dataframe
+from dtrees.inspection import export_text, shap_values
 from dtrees.model_selection import cross_validate
 from tests.core.grow.boosted_cases import Squares
 
@@ -237,16 +239,11 @@ def test_rows_begin_with_scores_of_all_targets():
     np.testing.assert_array_equal(shares[1], alone.predict_proba(X, of_classes[:, 1:5]))
 
 
-def test_what_does_not_take_them_says_so(tmp_path):
+def test_what_does_not_take_them_says_so():
     model = regressor().fit(X, NUMBERS)
-    refusals = (
-        lambda: dtrees.save(model, tmp_path / "model"),
-        lambda: model.predict_contributions(X),
-        lambda: dtrees.export_text(model),
-    )
-    for refused in refusals:
-        with pytest.raises(ValueError, match="does not support several targets yet"):
-            refused()
+    for refused in (to_onnx, to_lightgbm, to_sklearn):
+        with pytest.raises(ValueError, match=r"one target, and this one has 3.*of_target\(0\)"):
+            refused(model)
     with pytest.raises(ValueError, match=r"Output 1: .* must be positive"):
         regressor(loss="gamma").fit(X, NUMBERS * [1, -1, 1])
     missing = NUMBERS.copy()
@@ -276,13 +273,31 @@ def test_a_checkpoint_goes_on(tmp_path):
         regressor(**DRAWS).fit(X, NUMBERS[:, ::-1], checkpoint=tmp_path)
 
 
+def explained(model, rows):
+    """SHAP values and base values by raw prediction: float64 (n_rows, n_values, n_columns + 1)."""
+    return model.predict_contributions(rows).reshape(len(rows), -1, rows.shape[1] + 1)
+
+
 @pytest.mark.parametrize("kind", [regressor, joint, classifier])
-def test_the_model_of_a_target_has_files_and_shap_values(kind, tmp_path):
+def test_models_and_those_of_a_target_have_files_and_shap_values(kind, tmp_path):
     y = CLASSES if kind is classifier else NUMBERS / NUMBERS.std(axis=0)
     given = {"class_weight": [None, {0: 1, 1: 2, 2: 1, 3: 1}, None]} if kind is classifier else {}
     model = kind(**given).fit(X, y, eval_set=[(X, y)])
+    found, first = explained(model, X[:4]), 0
+    assert shap_values(model, X[:4]).values.shape == (4, 5, found.shape[1])
+    against = shap_values(model, X[:4], background=X[:9])
+    total = against.base_values + against.values.sum(axis=1)
+    np.testing.assert_allclose(total, found.sum(axis=2), atol=1e-12)
+    for layout in ("compact", "flat"):
+        dtrees.save(model, tmp_path / "model.dtrees", layout=layout)
+        whole = dtrees.load(tmp_path / "model.dtrees")
+        np.testing.assert_array_equal(whole.predict(X), model.predict(X))
+        assert whole.evals_result_ == model.evals_result_
     for output in range(3):
-        own = model.of_target(output)
+        own = whole.of_target(output)
+        alone = explained(own, X[:4])
+        np.testing.assert_allclose(alone, found[:, first : first + alone.shape[1]], atol=1e-12)
+        first += alone.shape[1]
         np.testing.assert_array_equal(own.predict(X), model.predict(X)[:, output])
         if kind is classifier:
             np.testing.assert_array_equal(own.predict_proba(X), model.predict_proba(X)[output])
@@ -292,16 +307,57 @@ def test_the_model_of_a_target_has_files_and_shap_values(kind, tmp_path):
         assert own.of_target(0) is own
         assert own.best_iteration_ is None
     own = model.of_target(1)
-    sums = own.predict_contributions(X[:4]).reshape(4, -1, X.shape[1] + 1).sum(axis=2)
+    if kind is regressor:
+        mine = regressor(loss=Squares()).fit(X, y)
+        np.testing.assert_allclose(explained(mine, X[:4]).sum(axis=2), mine.predict(X[:4]))
     raw = own.decision_function(X[:4]) if kind is classifier else own.predict(X[:4])[:, None]
-    np.testing.assert_allclose(sums, raw, atol=1e-12)
+    np.testing.assert_allclose(explained(own, X[:4]).sum(axis=2), raw, atol=1e-12)
     if kind is regressor:
         assert_trees_are(model, own, 1)
-        assert dtrees.export_text(own)
     with pytest.raises(ValueError, match="number must be below 3"):
         model.of_target(3)
-    with pytest.raises(ValueError, match=r"model\.of_target\(0\)"):
-        dtrees.save(model, tmp_path / "model.dtrees")
+
+
+STARTS = {
+    "each": ("[0.00] (logarithm of target: 0)", "[2.30] (logarithm of target: 1)"),
+    "joint": ("[0.00] (target: 0)", "[1.00] (target: 1)"),
+    "classes": (
+        "[0.00] (log odds of class: 0: 1)",
+        *(f"[{x}] (class: 1: {k})" for x, k in (("-0.23", 2), ("0.46", 3), ("-0.23", 4))),
+        "[1.00] (share of class: 2: x)",
+    ),
+}
+JOINT_TREE = """
+iteration 1
+|--- feature_0 <= 119.50
+|   |--- value: [-0.100, 0.200]
+|--- feature_0 >  119.50
+|   |--- value: [0.100, -0.200]
+"""
+
+
+def test_texts_and_data_frames():
+    rows = np.arange(N_ROWS)[:, None]
+    given = {"max_iter": 1, "min_samples_leaf": N_ROWS // 2, "l2_regularization": 0.0}
+    each = regressor(loss="poisson", **given | {"min_samples_leaf": N_ROWS})
+    texts = {"each": export_text(each.fit(rows, np.full((N_ROWS, 2), [1.0, 10.0])))}
+    y = np.where(rows < N_ROWS // 2, [-1.0, 3.0], [1.0, -1.0])
+    model = joint(**given).fit(rows, y)
+    texts["joint"] = export_text(model)
+    assert [node.output for node in nodes(model)] == [None] * 3
+    frame = trees_to_dataframe(model)
+    np.testing.assert_allclose(frame[["value_0", "value_1"]].to_numpy()[1], [-0.1, 0.2])
+    four = rows[:, 0] % 4
+    labels = pd.DataFrame({"a": four % 2, "b": 2 + four - (four > 1), "c": "x"})
+    model = classifier(max_iter=1, min_samples_leaf=N_ROWS).fit(rows, labels)
+    texts["classes"] = export_text(model, max_iter=0)
+    assert [node.output for node in nodes(model)] == [0, 1, 2, 3, 4]
+    for name, starts in STARTS.items():
+        start, _, trees = texts[name].partition("\n\n")
+        assert start.replace("start: ", "").split("\n") == list(starts)
+        assert ("target: 1\n" in trees) == (name == "each")
+    assert trees == "1 iteration more\n"
+    assert texts["joint"].endswith(JOINT_TREE)
 
 
 def test_folds_are_fitted_one_by_one():

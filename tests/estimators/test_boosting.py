@@ -38,6 +38,11 @@ MODELS = {
     "gamma": (GradientBoostingRegressor("gamma", max_iter=4), np.exp(F)),
     "tweedie": (GradientBoostingRegressor("tweedie", power=1.2, max_iter=4), np.exp(F)),
 }
+OUTPUTS = {
+    "each": (GradientBoostingRegressor("huber", max_iter=4, early_stopping=True), np.c_[F, -F]),
+    "joint": (GradientBoostingRegressor(max_iter=4, multi_strategy="multi_output_tree"), X),
+    "classes": (GradientBoostingClassifier(max_iter=4), np.c_[F > 1, np.digitize(F, [0, 1])]),
+}
 
 
 class Half(losses.Loss):
@@ -48,7 +53,7 @@ class Half(losses.Loss):
 
 
 def fitted(name):
-    model, y = MODELS[name]
+    model, y = (MODELS | OUTPUTS)[name]
     return model.fit(X, y)
 
 
@@ -101,11 +106,11 @@ def test_the_trees_know_which_columns_had_missing_values():
     assert model._saw_missing.tolist() == [True, False, False]  # c is not tested
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, *OUTPUTS])
 def test_parts_that_do_not_fit_each_other_are_refused(name):
     model = fitted(name)
     parts = model._parts()
-    n_values = model.n_trees_per_iteration_
+    n_values, n_trees = len(model._initial), model.n_trees_per_iteration_
 
     def refused(match, trees=parts.trees, **attributes):
         changed = replace(parts, trees=trees, attributes={**parts.attributes, **attributes})
@@ -115,12 +120,19 @@ def test_parts_that_do_not_fit_each_other_are_refused(name):
     model._check_parts(parts)
     refused("_initial is not finite", _initial=model._initial * np.nan)
     refused(f"are not {n_values} of each", _initial=np.zeros(n_values + 1))
-    refused(f"are not {n_values} of each", n_trees_per_iteration_=n_values + 1)
+    refused(f"are not {n_values} of each", n_trees_per_iteration_=n_trees + 1)
     few = np.zeros(model.n_iter_)  # there is one of no iteration, too
     refused("train_score_ has no score for some", train_score_=few)
     refused("validation_score_ has no score for some", validation_score_=few)
-    if n_values > 1:
+    if n_trees > 1:
         refused("not all of its trees", trees=parts.trees[:-1])
+    if name in OUTPUTS:
+        said = parts.attributes["_fit_loss"]
+        for changed in ([], [1], [1, 0], [1.0, 1.0], 2, [n_values, n_values]):
+            refused("_fit_loss|of each", _fit_loss=said | {"n_values": changed})
+    if name == "joint":
+        refused("not all of its trees", trees=tuple(tree.of_output(0) for tree in parts.trees),
+                n_trees_per_iteration_=n_values)  # fmt: skip
     poisson = tuple(replace(tree, criterion="poisson") for tree in parts.trees)
     refused("not those of a boosted model", trees=poisson)
     refused("_fit_loss is", _fit_loss={"name": "hinge", "level": None})

@@ -119,6 +119,11 @@ def good_files() -> list[tuple[bytes, Any]]:
             ),
             (X, y),
         ),
+        (GradientBoostingClassifier(max_iter=1, random_state=0), (X, np.c_[y, y > 1])),
+        (
+            GradientBoostingRegressor(max_iter=2, multi_strategy="multi_output_tree"),
+            (numbers, np.c_[y, -y]),
+        ),
     ]
     files = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
