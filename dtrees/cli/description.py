@@ -81,10 +81,14 @@ def oob_line(model: Any) -> list[str]:
     """The out-of-bag score, if there is one."""
     if not hasattr(model, "oob_score_"):
         return []
-    score = SCORE_NAME[task_of_model(model)]
-    if callable(model.oob_score):
-        score = "score"
-    return [f"out-of-bag {score} {model.oob_score_:.4f}"]
+    return [f"out-of-bag {oob_name(model)} {model.oob_score_:.4f}"]
+
+
+def oob_name(model: Any) -> str:
+    """What the out-of-bag score of a model is called."""
+    if hasattr(model, "oob_improvement_"):  # of boosting
+        return "loss"
+    return "score" if callable(model.oob_score) else SCORE_NAME[task_of_model(model)]
 
 
 def growth_document(model: Any, *, on_cluster: bool = False) -> dict[str, Any]:

@@ -395,8 +395,10 @@ def estimator_of(task: str, model: str, **given: Any) -> Any:
         if value is not None and name not in OF_RULES
     }
     estimator = estimator_class(model, task)(**parameters, **rules_of(given))
-    if given.get("oob") and not estimator.bootstrap and given.get("max_samples") is None:
-        raise RequestError("--oob is about bags, and there are none: add --bootstrap")
+    draws = given.get("max_samples") is not None or (given.get("subsample") or 1) < 1
+    if given.get("oob") and not estimator.bootstrap and not draws:
+        add = "--subsample SHARE" if "subsample" in parameters_of(model) else "--bootstrap"
+        raise RequestError(f"--oob is about bags, and there are none: add {add}")
     return estimator
 
 

@@ -23,11 +23,11 @@ import numpy as np
 import dtrees
 from dtrees.cli.columns import codebook_of
 from dtrees.cli.description import (
-    SCORE_NAME,
     TEXT_LEVELS,
     columns_of,
     first_rules,
     is_tree,
+    oob_line,
     size_in_words,
 )
 from dtrees.cli.figures import (
@@ -105,7 +105,6 @@ def _facts(run: Run) -> dict[str, Any]:
             for name, mean_and_error in run.means_and_errors.items()
             if name != run.score_name
         ],
-        "oob_name": SCORE_NAME[run.problem.task],
         "mean": f"{mean:.4f}",
         "standard_error": f"{standard_error:.4f}",
         "model_depth": depth,
@@ -113,7 +112,7 @@ def _facts(run: Run) -> dict[str, Any]:
         "shown_levels": TEXT_LEVELS if is_cut else None,
         "seconds": f"{run.seconds:.1f}",
         "nested_lines": nested_lines(run.nested, run.request.row_score) if run.nested else [],
-        "oob_score": f"{run.model.oob_score_:.4f}" if hasattr(run.model, "oob_score_") else None,
+        "oob_line": "".join(oob_line(run.model)),
     }
 
 

@@ -33,11 +33,13 @@ from dtrees.core.model.tree import Forest
 from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.core.predict.raw import raw_before
 from dtrees.estimators.boosted_stopping import (
+    ByUndrawn,
     Held,
     HeldElsewhere,
     OthersElsewhere,
     ScoredElsewhere,
     ScoredRows,
+    UndrawnElsewhere,
     Watch,
     scored,
     split,
@@ -49,10 +51,12 @@ from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
     from dtrees.estimators.boosting import BaseBoosting
+    from dtrees.estimators.prediction import BoostedPredictor
 
 NO_EVALS = EvalSets()
 NOTHING_HERE = Held(None, np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), None)
 ONE_EACH, JOINT = "one_output_per_tree", "multi_output_tree"
+UNDRAWN = "out_of_bag"  # rows, in evals_result_
 NOT_OF_JOINT = "l1_regularization", "max_delta_step", "path_smooth"
 ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn
 
@@ -229,8 +233,8 @@ def start_of(
     if begun.has_offset:
         learned["_has_offset"] = True
     watch = None
-    if sides.held is not None or evals is not NO_EVALS:
-        watch = _watch(model, learned, given, target, sides, evals, run)
+    if sides.held is not None or evals is not NO_EVALS or model.oob_score:
+        watch = _watch(model, learned, given, target, sides, evals, run, rows, growing)
     learned["do_early_stopping_"] = watch is not None and watch.decides
     return Start(learned, rows, growing, watch, given.offset, begun)
 
@@ -343,6 +347,8 @@ def _watch(
     sides: Sides,
     evals: EvalSets,
     run: Runner,
+    grown: BoostedRows,
+    growing: Growing,
 ) -> Watch | None:
     """What scores rows after each iteration; None: there are none.
 
@@ -371,12 +377,12 @@ def _watch(
     if evals.training is not None and is_apart:
         own_rows = _held(given, sides.y, target, sides.train)
         sets.append((evals.training, own_rows, None, ScoredRows if is_here else ScoredElsewhere))
-    names = [name for name, *_ in sets]
+    names = [name for name, *_ in sets] + [UNDRAWN] * model.oob_score
     if len(set(names)) < len(names):
         raise ValueError(f"Names of rows to be scored must differ. Got {names}.")
     if not sets and evals.metrics:
         raise ValueError("There are no rows to be scored by eval_metric. Give an eval_set.")
-    if not sets:
+    if not names:
         return None
     first = "score" if model.scoring is None else name_of(model.scoring)
     if evals.metrics.get(first, model.scoring) != model.scoring:
@@ -397,8 +403,25 @@ def _watch(
         }
         raw = raw_before(predictor.initial, len(rows.rows), rows.offset)
         found.append(kind(name, rows.rows, table, np.ascontiguousarray(raw), measures))
+    if model.oob_score:
+        found.append(_undrawn(predictor, grown, growing, given.offset))
     how = int(model.n_iter_no_change), float(model.tol), decides, is_apart
     return Watch(found, *how, OtherTables.of(others, predictor) if others else None)
+
+
+def _undrawn(
+    predictor: BoostedPredictor, grown: BoostedRows, growing: Growing, offset: np.ndarray | None
+) -> ScoredRows:
+    """Those rows of a fit that an iteration has not drawn."""
+    if not isinstance(grown.coded, CodedMatrix):
+        nothing = np.empty(0)
+        raw = raw_before(predictor.initial, 0, None)
+        measure = ByUndrawn(predictor.loss, nothing, None, None, growing)
+        return UndrawnElsewhere(UNDRAWN, nothing, None, raw, {"loss": measure})
+    own = np.arange(grown.n_rows) if grown.chosen is None else grown.chosen
+    raw = raw_before(predictor.initial, len(own), None if offset is None else offset[own])
+    measure = ByUndrawn.of(grown, growing, predictor.loss)
+    return ScoredRows(UNDRAWN, own, None, np.ascontiguousarray(raw), {"loss": measure})
 
 
 def _rules(model: BaseBoosting, given: CodedTable, target: Target) -> BoostingRules:

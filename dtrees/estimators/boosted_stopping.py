@@ -53,7 +53,8 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
-from dtrees.core.grow.boosting import BoostedRows
+from dtrees.core.grow._boosted_rows import RowDraws
+from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.outputs import AnyLoss, OutputLosses, losses_by_output
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, LeafLookup
@@ -222,6 +223,12 @@ class ScoredRows:
         return self.walked is not None
 
     @property
+    def undrawn(self) -> ByUndrawn | None:
+        """The measure, where only those are scored that an iteration has not drawn."""
+        measure = self.measures.get("loss")
+        return measure if isinstance(measure, ByUndrawn) else None
+
+    @property
     def is_of_fit(self) -> bool:
         """Whether they are rows of the table of the fit."""
         return self.walked is None or isinstance(self.walked, CodedRows)
@@ -248,7 +255,7 @@ class ScoredElsewhere(ScoredRows):
     @property
     def is_apart(self) -> bool:
         """As their name says."""
-        return self.which != "grown"
+        return self.which in ("held", "others")
 
     @property
     def is_of_fit(self) -> bool:
@@ -296,6 +303,12 @@ class OthersElsewhere(ScoredElsewhere):
     which = "others"
 
 
+class UndrawnElsewhere(ScoredElsewhere):
+    """Those that an iteration has not drawn (`ByUndrawn`)."""
+
+    which = "undrawn"
+
+
 @dataclass(frozen=True)
 class SpreadScores:
     """How rows are scored by those who have them, as `dtrees.parallel.boosted_members.Scores`.
@@ -303,9 +316,9 @@ class SpreadScores:
     Attributes
     ----------
     sets : dict of str to (str, dict)
-        By name, whether the rows are those of the growth ("grown"), held out ("held"), or of
-        another table ("others"); and by name of a measure a loss, or a measure of those who have
-        all rows, and scores before the last one.
+        By name, whether the rows are those of the growth ("grown"), those of them that it has not
+        drawn ("undrawn"), held out ("held"), or of another table ("others"); and by name of a
+        measure a loss, or a measure of those who have all rows, and scores before the last one.
     n_iter_no_change, tol, decides
         As for `Watch`.
     join : callable or None
@@ -321,6 +334,7 @@ class SpreadScores:
     def here(
         self,
         rows: BoostedRows,
+        growing: Growing,
         held: np.ndarray | None,
         members: Members | None,
         others: Sequence[Any] = (),
@@ -340,12 +354,14 @@ class SpreadScores:
                     weight = rows.weight[own] * rows.weight_unit
                 assert rows.raw is not None
                 raw = np.ascontiguousarray(rows.raw[:, own].T)
-                if which == "held" or members is None:
+                if which == "held" or (which == "grown" and members is None):
                     walked = CodedRows(rows.coded)
             measures = {
                 each: ByLoss(how, y, weight, members) if isinstance(how, AnyLoss) else how
                 for each, (how, _) in asked.items()
             }
+            if which == "undrawn":
+                measures = {"loss": ByUndrawn.of(rows, growing, asked["loss"][0], members)}
             scored = ScoredRows(name, own, walked, raw, measures)
             for each, (_, before) in asked.items():
                 scored.scores[each][:0] = before
@@ -424,12 +440,12 @@ class Watch:
         return SpreadScores(there, self.n_iter_no_change, self.tol, decides, join)
 
     def curves(self) -> Curves:
-        """What the measures say after 1, 2, ... iterations, of training rows first.
+        """What the measures say after 1, 2, ... iterations; training rows first, undrawn ones last.
 
         Losses are positive.
         """
         found: Curves = {}
-        for each in sorted(self.sets, key=lambda each: each.is_apart):
+        for each in sorted(self.sets, key=lambda each: (each.undrawn is not None, each.is_apart)):
             of_rows = found[each.name] = {}
             for name, measure in each.measures.items():
                 sign = -1.0 if isinstance(measure, ByLoss) else 1.0
@@ -545,6 +561,45 @@ class ByLoss:
         """The same of several iterations, float64 (n,); raw : (n, n_values, n_rows)."""
         assert not isinstance(self.loss, OutputLosses)  # whose models are fitted one by one
         return -self.loss.means(self.y, raw, self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class ByUndrawn(ByLoss):
+    """The loss of the rows that an iteration has not drawn: others each time.
+
+    Which ones these are follows from the number of the iteration, so `draws` draws them once more.
+    Before the first iteration they are those of the first one.
+    """
+
+    growing: Growing | None = None
+    draws: RowDraws | None = None
+
+    @classmethod
+    def of(
+        cls, rows: BoostedRows, growing: Growing, loss: AnyLoss, members: Members | None = None
+    ) -> ByUndrawn:
+        """Of the rows of a fit; `members` have others."""
+        own = np.arange(rows.n_rows) if rows.chosen is None else rows.chosen
+        numbers = (own if rows.numbers is None else rows.numbers[own]).astype(np.uint64)
+        weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
+        draws = RowDraws(len(own), None, numbers)
+        return cls(loss, rows.y[..., own], weight, members, growing, draws)
+
+    def __call__(self, raw: np.ndarray, trees: list[Tree]) -> float:
+        """Minus the mean loss; nan where all rows are drawn."""
+        assert self.growing is not None
+        assert self.draws is not None
+        growing, number = self.growing, len(trees) // self.growing.n_trees - 1
+        number = max(0, growing.first + number)
+        self.draws.draw(growing.seed, number, growing.subsample, self.members)
+        rows = self.draws.others
+        n_rows = np.array([len(rows)])
+        if self.members is not None:
+            self.members.sum(n_rows)
+        if n_rows[0] == 0:
+            return math.nan
+        weight = None if self.weight is None else self.weight[rows]
+        return -self.loss.mean(self.y[..., rows], raw[rows], weight, self.members)
 
 
 @dataclass(frozen=True, eq=False)
@@ -799,6 +854,9 @@ def going_on(model: BaseBoosting, start: Start, table: Any, run: Runner) -> Star
                 for each in watch.sets
             ]
             is_over |= watch.see(own, raws)
+        for each in watch.sets:
+            if each.undrawn is not None:  # what was drawn then is known from the scores only
+                each.scores["loss"][: n_there + 1] = model._undrawn_scores(n_there)
     growing = replace(
         growing,
         n_iterations=0 if is_over else model.max_iter - n_there,

@@ -74,6 +74,7 @@ from dtrees.estimators.boosted_start import (
     JOINT,
     NO_EVALS,
     ONE_EACH,
+    UNDRAWN,
     CodedTable,
     Start,
     sides_of,
@@ -153,6 +154,7 @@ class BaseBoosting(BaseModel):
         "path_smooth": (RealIn(0, math.inf, "[)"),),
         "multi_strategy": (OneOf((ONE_EACH, JOINT)),),
         "subsample": (RealIn(0, 1, "(]"),),
+        "oob_score": (Boolean(),),
         "colsample_bytree": (RealIn(0, 1, "(]"),),
         "max_features": TREE_CONSTRAINTS["max_features"],
         "max_bins": (IntegerIn(2), Nothing()),
@@ -182,10 +184,13 @@ class BaseBoosting(BaseModel):
         "_fit_loss": (InstanceOf(dict, "dict"),),  # in files
         "_fit_seed": (IntegerIn(0, MOST),),
         "_curves": (InstanceOf(dict, "dict"),),
+        "_oob_before": (InstanceOf(float, "float"),),  # the loss; absent: not asked for
         "_has_offset": (InstanceOf(bool, "bool"),),  # of the fit; absent: no
         "_fit_facts": (InstanceOf(dict, "dict"),),  # of an unfinished one
     }
-    _learns_at_times = BaseModel._learns_at_times | {"_curves", "_has_offset", "_fit_facts"}
+    _learns_at_times = BaseModel._learns_at_times | (
+        {"_curves", "_oob_before", "_has_offset", "_fit_facts"}
+    )
 
     loss: Any
     learning_rate: float
@@ -199,6 +204,7 @@ class BaseBoosting(BaseModel):
     path_smooth: float
     multi_strategy: str
     subsample: float
+    oob_score: bool
     colsample_bytree: float
     max_features: float | str | None
     category_penalty: float
@@ -371,6 +377,11 @@ class BaseBoosting(BaseModel):
     ) -> Self:
         """Grow the iterations that are missing, and become the model."""
         self._check_parameters()
+        if self.oob_score and self.subsample == 1.0:
+            raise ValueError(
+                "oob_score=True scores the rows that an iteration has not drawn, and subsample=1.0 "
+                "draws all. Set subsample below 1."
+            )
         own = X_val, y_val, sample_weight_val, init_score_val
         listed = eval_set, eval_names, eval_sample_weight, eval_init_score
         evals, stats = NO_EVALS, FitStatistics()
@@ -549,6 +560,8 @@ class BaseBoosting(BaseModel):
         if watch is not None:
             found = np.array(watch.scores)
             learned = learned | {"_curves": watch.curves()}
+            if watch.sets[-1].undrawn is not None:
+                learned["_oob_before"] = -watch.sets[-1].scores["loss"][0]
             decides = watch.decides and "_fit_facts" not in learned
             if decides and np.isnan(found[1:]).all():
                 first = watch.sets[0]
@@ -740,6 +753,36 @@ class BaseBoosting(BaseModel):
         return first_values(self.__dict__.get("_curves", {}))
 
     @property
+    def oob_scores_(self) -> np.ndarray:
+        """Mean loss after each iteration of the rows that it has not drawn, float64 (n_iter_,)."""
+        return self._undrawn_losses()[1:]
+
+    @property
+    def oob_score_(self) -> float:
+        """The last of `oob_scores_`."""
+        return float(self.oob_scores_[-1])
+
+    @property
+    def oob_improvement_(self) -> np.ndarray:
+        """By how much each of `oob_scores_` is less than the one before it, float64 (n_iter_,)."""
+        return -np.diff(self._undrawn_losses())
+
+    def _undrawn_losses(self) -> np.ndarray:
+        """Those of the rows of the first iteration before it, and then `oob_scores_`."""
+        check_is_fitted(self)
+        curve = self.__dict__.get("_curves", {}).get(UNDRAWN, {}).get("loss")
+        if curve is None or "_oob_before" not in self.__dict__:
+            raise AttributeError("Scores out of bag need oob_score=True and subsample < 1 at fit.")
+        return np.array([self._oob_before, *curve[: self.n_iter_]])
+
+    def _undrawn_scores(self, n_iterations: int) -> list[float]:
+        """What iterations that stay have scored: zeros, where that is not known."""
+        if "_oob_before" not in self.__dict__:
+            return [0.0] * (n_iterations + 1)
+        scores: list[float] = (-self._undrawn_losses()).tolist()
+        return scores
+
+    @property
     def _scores(self) -> np.ndarray:
         """Of early stopping, float64 (iterations that were grown + 1,); or empty."""
         return self.validation_score_ if len(self.validation_score_) > 0 else self.train_score_
@@ -789,7 +832,8 @@ class BaseBoosting(BaseModel):
         if isinstance(self.class_weight, list):
             made.class_weight = self.class_weight[number]
         learned = self._learned_attributes()
-        learned.pop("_curves", None)
+        for name in ("_curves", "_oob_before"):
+            learned.pop(name, None)
         for name in ("classes_", "n_classes_"):
             if name in learned:
                 learned[name] = learned[name][number]
@@ -941,6 +985,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         path_smooth: float = 0.0,
         multi_strategy: str = ONE_EACH,
         subsample: float = 1.0,
+        oob_score: bool = False,
         colsample_bytree: float = 1.0,
         max_features: float | str | None = 1.0,
         max_bins: int | None = 255,
@@ -1136,6 +1181,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         path_smooth: float = 0.0,
         multi_strategy: str = ONE_EACH,
         subsample: float = 1.0,
+        oob_score: bool = False,
         colsample_bytree: float = 1.0,
         max_features: float | str | None = 1.0,
         max_bins: int | None = 255,

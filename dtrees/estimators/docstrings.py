@@ -172,6 +172,10 @@ multi_strategy : {"one_output_per_tree", "multi_output_tree"}
 subsample : float
     How likely a row is among those that an iteration is grown from, drawn by (seed, iteration,
     row). All rows take the steps of their leaves.
+oob_score : bool
+    Whether each iteration is scored by the loss of the rows that it has not drawn: `oob_scores_`,
+    `oob_improvement_` and `oob_score_` of scikit-learn's classic ``GradientBoosting*``, which has
+    them wherever ``subsample < 1``. Costs as much as early stopping without its walk.
 category_penalty : float
     What many categories pay when splits are compared: each beyond eleven in a node takes so many
     times the impurity of a row within its category off the gain. Where a split parts less of them
@@ -350,6 +354,15 @@ evals_result_ : dict of dict of list of float
     By name of rows ("training", "validation", or as `fit` was told) and of measure: what the
     measure says after 1, 2, ... iterations. "loss" is the mean loss, and scorers are as
     scikit-learn's. Empty where nothing was scored.
+oob_scores_ : float64 array of shape (n_iter_,)
+    Mean loss after each iteration of the rows that it has not drawn; only with `oob_score`. nan
+    where it has drawn all; 0 of iterations that a warm start has kept without such a score. Also
+    in `evals_result_`, as "out_of_bag".
+oob_improvement_ : float64 array of shape (n_iter_,)
+    By how much each is less than the one before it: of the first, than the loss of its rows before
+    the iteration. Rows are others in each iteration, so a sum of some says more than one.
+oob_score_ : float
+    The last of `oob_scores_`.
 """,
     "adaboost": """\
 estimators_ : list of {tree}

@@ -273,7 +273,7 @@ class FitPlan:
                 if values.dtype.kind == "f":
                     check_finite(values, "y")
                     check_classification_targets(values)
-            if own.oob_score or own.oob_tol is not None:
+            if (own.oob_score and not own._adds_steps) or own.oob_tol is not None:
                 _check_indicator(columns)
         return table
 

@@ -176,7 +176,8 @@ class TrainingTable:
                 self._seed = seed
         stays = sets is not None and isinstance(sets.cells, CellsElsewhere)
         stays = stays and isinstance(self.y, LazyColumn)
-        if own.keep_rows or own.oob_score or own.oob_tol is not None:
+        has_scores = own.oob_score and not own._adds_steps  # of boosting, they are a curve
+        if own.keep_rows or has_scores or own.oob_tol is not None:
             stays = False  # what is asked for is as long as the table
         table, weight = self.X, self.sample_weight
         if stays:

@@ -201,7 +201,7 @@ def boost_models(
             scores = None
             if own.scores is not None:
                 held = None if own.held is None else np.flatnonzero(own.held)
-                scores = own.scores.here(with_raw(rows, own.growing), held, None)
+                scores = own.scores.here(with_raw(rows, own.growing), own.growing, held, None)
             trees: list[Tree] = yield from grow(Model(rows, own.growing, scores))
             found[place] = pack(trees), None if scores is None else scores.told()
         except MemoryError:

@@ -80,13 +80,15 @@ class Scores(Protocol):
     def here(
         self,
         rows: BoostedRows,
+        growing: Growing,
         held: np.ndarray | None,
         members: Members | None,
         others: Sequence[Any] = (),
     ) -> ScoresHere:
-        """Begin with the rows of a member; `held` are those held out of the growth, int64 (n,).
+        """Begin with the rows of a member, and what is grown from them.
 
-        `members` have others; None: nobody has. `others` are parts of `SpreadModel.others`.
+        `held`, int64 (n,), are rows that are held out of the growth. `members` have
+        others; None: nobody has. `others` are parts of `SpreadModel.others`.
         """
 
 
@@ -330,7 +332,7 @@ class MemberState:
         raw = rows.raw
         assert raw is not None
         let_go(raw)
-        scored = None if scores is None else scores.here(rows, held, members, others)
+        scored = None if scores is None else scores.here(rows, growing, held, members, others)
         trees = () if packed is None else unpack(packed)
         n_trees = growing.n_trees
         walked = CodedRows(coded)

@@ -32,7 +32,7 @@ LOSSES = (
 )
 RULES = {
     "none": {},
-    "some rows": {"subsample": 0.6},
+    "some rows": {"subsample": 0.6, "oob_score": True},
     "drawn columns": {"max_features": 0.5, "category_penalty": 0.1},
     "apart": {"interaction_cst": "no_interactions", "l2_regularization": 0.5},
     "regularized": {"l1_regularization": 0.2, "max_delta_step": 0.4, "path_smooth": 2.0},

@@ -23,6 +23,8 @@ from sklearn.preprocessing import StandardScaler
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import BoostingFit, Callback
+from dtrees.core.grow._boosted_rows import RowDraws
+from dtrees.core.predict.raw import raw_before
 from dtrees.estimators.boosted_stopping import (
     best_iteration,
     drawn_held,
@@ -33,6 +35,7 @@ from dtrees.estimators.boosted_stopping import (
 from dtrees.export import load, save
 from dtrees.inspection import export_text
 from dtrees.model_selection import cross_validate
+from dtrees.parallel import threaded
 from tests.core.grow.boosted_cases import Squares, random_columns, table_of
 from tests.parallel.clusters import connect
 
@@ -578,6 +581,7 @@ def assert_same(model, other):
     assert all(a.equals(b) for a, b in zip(model.forest_.trees, other.forest_.trees, strict=True))
     assert model.validation_score_.tobytes() == other.validation_score_.tobytes()
     assert model.train_score_.tobytes() == other.train_score_.tobytes()
+    assert model.evals_result_ == other.evals_result_
 
 
 def of_loss(loss, **parameters):
@@ -674,6 +678,75 @@ class TestCallbacks:
         assert "2 of 20 trees grown score -" in caplog.text
 
 
+class TestOutOfBag:
+    """Each iteration is scored by the loss of the rows that it has not drawn."""
+
+    @pytest.mark.parametrize("early", [False, True])
+    @pytest.mark.parametrize("name", ["three classes", "numbers", "several numbers", "own"])
+    def test_scores_are_those_of_the_stages(self, name, early):
+        weight = RNG.integers(0, 3, len(X)) * 0.5
+        begin = None
+        how = {"loss": Squares()} if name == "own" else {}
+        y = np.c_[NOISY, NOISY**2] if name == "several numbers" else NOISY
+        model = GradientBoostingRegressor(**how)
+        if name == "three classes":
+            y, model = np.digitize(NOISY, [0, 1]), GradientBoostingClassifier()
+            begin = RNG.normal(size=(len(X), 3))
+        how = {"early_stopping": early, "max_iter": 6, "subsample": 0.7, "oob_score": True}
+        model.set_params(**(WHOLE | how)).fit(X, y, weight, init_score=begin)
+        rows = np.flatnonzero(weight)
+        if early:
+            labels = y[rows] if name == "three classes" else None
+            rows, _ = split(rows, labels, 0.1, model._fit_seed)
+        draws = RowDraws(len(rows), rows.astype(np.uint32))
+        raw = raw_before(model._initial, len(X), begin)
+        table = model._predictor().check(X, threaded(1))
+        stages = [raw, *model._predictor().staged(table, threaded(1), begin)]
+        expected = []
+        for number, raw in enumerate(stages):
+            draws.draw(model._fit_seed, max(0, number - 1), 0.7)
+            own = draws.others
+            assert 0 < len(own) < len(rows)
+            y_of_own = np.asarray(y.T, dtype=float)[..., own]
+            expected.append(model._fit_loss.mean(y_of_own, raw[own], weight[own]))
+        np.testing.assert_allclose(model.oob_scores_, expected[1:], rtol=1e-12)
+        np.testing.assert_allclose(model.oob_improvement_, -np.diff(expected), rtol=1e-9)
+        assert model.oob_score_ == model.oob_scores_[-1]
+        assert model.evals_result_["out_of_bag"]["loss"] == model.oob_scores_.tolist()
+        assert model[:3].oob_scores_.tolist() == model.oob_scores_[:3].tolist()
+
+    def test_other_scores_stay_as_they_are(self):
+        """Also the one that ends the fit; and callbacks hear of all."""
+
+        class Ends(Callback):
+            def on_iteration_end(self, fit, number):
+                return len(fit.evals_result()["out_of_bag"]["loss"]) == 4
+
+        how = {**EARLY, "scoring": "accuracy", "subsample": 0.5}
+        plain = GradientBoostingClassifier(**how).fit(X, LABELS)
+        model = GradientBoostingClassifier(oob_score=True, **how).fit(X, LABELS)
+        assert (model.n_iter_, model.best_score_) == (plain.n_iter_, plain.best_score_)
+        np.testing.assert_array_equal(model.validation_score_, plain.validation_score_)
+        assert model.oob_scores_.shape == model.oob_improvement_.shape == (model.n_iter_,)
+        model.set_params(early_stopping=False).fit(X, LABELS, callbacks=[Ends()])
+        assert model.n_iter_ == 4
+
+    def test_is_not_there_where_it_is_not_asked_for(self, tmp_path):
+        model = GradientBoostingRegressor(max_iter=3, subsample=0.5, warm_start=True)
+        model.fit(X, NOISY)
+        assert not hasattr(model, "oob_scores_")
+        model.set_params(max_iter=5, oob_score=True).fit(X, NOISY)
+        assert (model.oob_scores_[:3] == 0).all()
+        assert (model.oob_scores_[3:] > 0).all()
+        save(model, tmp_path / "model.dtrees")
+        there = load(tmp_path / "model.dtrees")
+        np.testing.assert_array_equal(there.oob_improvement_, model.oob_improvement_)
+        all_drawn = GradientBoostingRegressor(max_iter=2, subsample=1 - 1e-12, oob_score=True)
+        assert np.isnan(all_drawn.fit(X, NOISY).oob_scores_).all()
+        with pytest.raises(ValueError, match="Set subsample below 1"):
+            all_drawn.set_params(subsample=1.0).fit(X, NOISY)
+
+
 class TestWarmStart:
     @given(
         seed=st.integers(0, 100),
@@ -698,6 +771,7 @@ class TestWarmStart:
             "n_iter_no_change": 2,
             "min_samples_leaf": 3,
             "subsample": subsample,
+            "oob_score": subsample < 1,
             "validation_fraction": 0.2 if apart else None,
         }
         model = of_loss(loss, max_iter=2, warm_start=True, **how).fit(table, y, weight)

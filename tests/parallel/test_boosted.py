@@ -39,7 +39,7 @@ TARGETS = {
     "three classes": (GradientBoostingClassifier, np.digitize(F, [0, 1])),
     "numbers": (GradientBoostingRegressor, F),
     "several classes": (
-        partial(GradientBoostingClassifier, subsample=0.7),
+        partial(GradientBoostingClassifier, subsample=0.7, oob_score=True),
         np.c_[F > 1, np.digitize(F, [0, 1])].astype(int),
     ),
     "several numbers": (
@@ -69,12 +69,12 @@ def model_of(name="two classes", **parameters):
 def expected_of(name="two classes", **parameters):
     """The hash of the model that grows on threads, and its scores."""
     model, y = model_of(name, **parameters)
-    model.fit(X, y, sample_weight=WEIGHT)
-    return digest(model.forest_.trees), model.validation_score_.tolist()
+    return found(model.fit(X, y, sample_weight=WEIGHT))
 
 
 def found(model):
-    return digest(model.forest_.trees), model.validation_score_.tolist()
+    scores = model.validation_score_.tolist(), getattr(model, "oob_scores_", np.zeros(0)).tolist()
+    return digest(model.forest_.trees), *scores
 
 
 def boosted_with(thresholds, client, stats=None):
@@ -131,7 +131,7 @@ class TestOneHash:
     @pytest.mark.parametrize(
         "parameters",
         [
-            {"loss": "huber", "subsample": 0.6},
+            {"loss": "huber", "subsample": 0.6, "oob_score": True},
             {"loss": Squares(), "subsample": 0.5, "early_stopping": True, "n_iter_no_change": 1},
             {"monotonic_cst": [1, 0, 0, 0, -1], "interaction_cst": [{0, 1}], "max_features": 0.5},
         ],

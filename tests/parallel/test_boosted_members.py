@@ -86,7 +86,7 @@ class TestOneHash:
     @pytest.mark.parametrize(
         "parameters",
         [
-            {"loss": "huber", "subsample": 0.6},
+            {"loss": "huber", "subsample": 0.6, "oob_score": True},
             {"loss": "absolute_error", "path_smooth": 2.0},
             {"loss": Squares(), "subsample": 0.5},
             {"monotonic_cst": [1, 0, 0, 0, -1], "interaction_cst": [{0, 1}], "max_features": 0.5},
@@ -439,7 +439,7 @@ class TestFaults:
     )
 
     def fitted(self, client, **parameters):
-        parameters = {"early_stopping": False, **parameters}
+        parameters = {"early_stopping": False, "oob_score": True, **parameters}
         model = self.MODEL(**{"regime": "partitioned", **parameters})
         others = da.from_array(X[::-1], chunks=(70, -1)), da.from_array(F, chunks=50)
         with client.as_current():

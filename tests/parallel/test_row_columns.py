@@ -362,7 +362,7 @@ GROWN = {
         "absolute_error", max_iter=4, max_leaf_nodes=5, early_stopping=True, random_state=2
     ),
     "boosting of counts": GradientBoostingRegressor(
-        "poisson", max_iter=4, max_leaf_nodes=5, subsample=0.7, random_state=2
+        "poisson", max_iter=4, max_leaf_nodes=5, subsample=0.7, oob_score=True, random_state=2
     ),
     "boosting of a loss of one's own": GradientBoostingRegressor(
         OwnLoss(), max_iter=3, max_leaf_nodes=5
@@ -716,7 +716,7 @@ BOOSTED = {
     "medians": (GradientBoostingRegressor, {"loss": "absolute_error", "early_stopping": True}),
     "quantiles": (GradientBoostingRegressor, {"loss": "quantile", "quantile": 0.25}),
     "widths": (GradientBoostingRegressor, {"loss": "huber", "early_stopping": True}),
-    "positive": (GradientBoostingRegressor, {"loss": "gamma", "subsample": 0.6}),
+    "positive": (GradientBoostingRegressor, {"loss": "gamma", "subsample": 0.6, "oob_score": True}),
     "all": (GradientBoostingRegressor, {"early_stopping": True, "validation_fraction": None}),
 }
 
@@ -746,6 +746,7 @@ class TestBoosting:
         assert spread._initial.tolist() == alone._initial.tolist()
         assert spread.validation_score_.tolist() == alone.validation_score_.tolist()
         assert spread.train_score_.tolist() == alone.train_score_.tolist()
+        assert spread.evals_result_ == alone.evals_result_
         assert ours(two) == []
 
     @pytest.mark.parametrize("name", ["classes", "numbers", "widths"])

@@ -12,6 +12,7 @@ import numpy as np
 import sklearn.ensemble
 
 import dtrees
+from dtrees.callbacks import Callback
 from dtrees.losses import Loss
 
 # of ours, where the classic classes have no such parameter
@@ -45,6 +46,16 @@ class Exponential(Loss):
         return np.exp((1 - 2 * y) * raw)
 
 
+class Monitor(Callback):
+    """A callback that asks a function of scikit-learn's, if there is one."""
+
+    def __init__(self, function, model):
+        self.function, self.model = function, model
+
+    def on_iteration_end(self, fit, number):
+        return self.function is not None and bool(self.function(number, self.model, vars(fit)))
+
+
 class Classic:
     """The other words, in front of a class of ours."""
 
@@ -60,14 +71,15 @@ class Classic:
     def fit(self, X, y, sample_weight=None, monitor=None):
         own, default = self.get_params(deep=False), self._defaults()
         refused = [name for name in REFUSED if own[name] != default[name]]
-        if refused or monitor or own["init"] not in (None, "zero"):
-            raise ValueError(f"There is no {refused or 'monitor, and no init of a model'} here.")
+        if refused or own["init"] not in (None, "zero"):
+            raise ValueError(f"There is no {refused or 'init of a model'} here.")
         self.__dict__.update(
             early_stopping=self.n_iter_no_change is not None,
             max_iter=self.n_estimators,
             min_child_weight=self.min_weight_fraction_leaf * len(y),
             min_split_gain=self.min_impurity_decrease * len(y),
             n_iter_no_change=self.n_iter_no_change or 10,
+            oob_score=self.subsample < 1,
             quantile=own.get("alpha"),
             loss=Exponential() if self.loss == "exponential" else self.loss,
         )
@@ -76,7 +88,8 @@ class Classic:
             n_classes = len(np.unique(y)) if hasattr(self, "predict_proba") else 1
             begin = np.zeros((len(y), n_classes if n_classes > 2 else 1))
         try:
-            super().fit(X, y, sample_weight, init_score=begin, eval_set=[(X, y)])
+            how = {"init_score": begin, "eval_set": [(X, y)]}
+            super().fit(X, y, sample_weight, callbacks=[Monitor(monitor, self)], **how)
         finally:
             self.__dict__.update(own)
         self._has_offset = False  # zeros are what predictions begin with anyway
