@@ -250,9 +250,7 @@ MODEL = (
     click.option(
         "--min-samples-leaf", type=click.IntRange(min=1), help="1 by default, and 20 for boosting."
     ),
-    click.option(
-        "--min-samples-split", type=click.IntRange(min=2), help="Not for boosting. 2 by default."
-    ),
+    click.option("--min-samples-split", type=click.IntRange(min=2), help="2 by default."),
     click.option(
         "--ccp-alpha",
         type=float,

@@ -619,7 +619,7 @@ def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     ValueError
         Rows of the fit had an ``init_score``, which scores have no place for.
     """
-    if getattr(self, "_has_offset", False):
+    if getattr(self, "_has_offset", False) and "init_" not in self.__dict__:
         raise ValueError(
             "Rows of the fit began with an init_score, and score has no place for that of others. "
             f"Give predictions to {'accuracy' if is_classifier(self) else 'r2'}_score of "

@@ -262,8 +262,9 @@ def begin_elsewhere(
         else:
             mean = float(rows.units.empty.to_value(total))
             initial = np.array([own.initial(np.zeros(0), None, mean)])
-        if has_offset:
+        if has_offset or model.init == "zero":
             initial = np.zeros(len(initial))
+        if has_offset:
             ask(PartOfFit.check_begin, own)
         if own.beyond is not None:
             begin = np.nan if has_offset else float(initial[0])

@@ -294,8 +294,10 @@ def _begin(model: BaseBoosting, given: CodedTable, target: Target, sides: Sides)
     ]
     initial = np.concatenate(begins)
     raw, offset = None, given.offset
+    if offset is not None or model.init == "zero":
+        initial = np.zeros(len(initial))
     if offset is not None:
-        initial, raw = np.zeros(len(initial)), np.ascontiguousarray(offset.T)
+        raw = np.ascontiguousarray(offset.T)
         check_begin(loss, y, offset[train])
     if losses[0][0].beyond is not None:
         begin = initial if offset is None else offset[train].T
@@ -431,6 +433,7 @@ def _rules(model: BaseBoosting, given: CodedTable, target: Target) -> BoostingRu
     return BoostingRules(
         max_leaf_nodes=model.max_leaf_nodes,
         max_depth=model.max_depth,
+        min_samples_split=int(model.min_samples_split),
         min_samples_leaf=int(model.min_samples_leaf),
         min_child_weight=float(model.min_child_weight),
         min_split_gain=float(model.min_split_gain),
@@ -452,6 +455,17 @@ def _share_of_columns(model: BaseBoosting, n_columns: int) -> float:
     """Share of a tree's columns that are drawn at each node, which takes the next whole number."""
     if isinstance(model.max_features, Real) and not isinstance(model.max_features, Integral):
         return float(model.max_features)
-    of_tree = max(1, math.ceil(model.colsample_bytree * n_columns))
-    n_drawn = columns_per_split(model.max_features, of_tree)
+    of_tree, n_drawn = _columns_of_tree(model, n_columns), drawn_columns(model, n_columns)
     return 1.0 if n_drawn == of_tree else (n_drawn - 0.5) / of_tree
+
+
+def drawn_columns(model: BaseBoosting, n_columns: int) -> int:
+    """How many columns are drawn at each node, of a table of so many."""
+    of_tree, asked = _columns_of_tree(model, n_columns), model.max_features
+    if isinstance(asked, Real) and not isinstance(asked, Integral):
+        return max(1, math.ceil(asked * of_tree))
+    return columns_per_split(asked, of_tree)
+
+
+def _columns_of_tree(model: BaseBoosting, n_columns: int) -> int:
+    return max(1, math.ceil(model.colsample_bytree * n_columns))

@@ -820,8 +820,8 @@ def kept_predictions(
         )
     if (offset is not None) != getattr(model, "_has_offset", False):
         raise ValueError(
-            "warm_start=True keeps the trees that are there, so give init_score if the first fit "
-            "had it, and only then. Set warm_start=False to begin anew."
+            "warm_start=True keeps the trees that are there, so give init_score, or init, if the "
+            "first fit had it, and only then. Set warm_start=False to begin anew."
         )
     if not isinstance(table, Table):
         raise TypeError(

@@ -49,6 +49,7 @@ from dtrees.constraints import (
     Boolean,
     CallableObject,
     Constraint,
+    Having,
     InstanceOf,
     IntegerIn,
     Nothing,
@@ -70,6 +71,14 @@ from dtrees.estimators.base import (
     BaseModel,
 )
 from dtrees.estimators.boosted_elsewhere import begin_elsewhere
+from dtrees.estimators.boosted_init import (
+    check_arguments,
+    check_rows,
+    fitted_init,
+    is_model,
+    raw_of_init,
+    with_starts,
+)
 from dtrees.estimators.boosted_start import (
     JOINT,
     NO_EVALS,
@@ -77,6 +86,7 @@ from dtrees.estimators.boosted_start import (
     UNDRAWN,
     CodedTable,
     Start,
+    drawn_columns,
     sides_of,
     start_of,
 )
@@ -145,6 +155,7 @@ class BaseBoosting(BaseModel):
         "max_iter": (IntegerIn(1),),
         "max_leaf_nodes": (IntegerIn(2), Nothing()),
         "max_depth": (IntegerIn(1), Nothing()),
+        "min_samples_split": (IntegerIn(2),),
         "min_samples_leaf": (IntegerIn(1),),
         "min_child_weight": (RealIn(0, math.inf, "[)"),),
         "min_split_gain": (RealIn(0, math.inf, "[)"),),
@@ -155,6 +166,7 @@ class BaseBoosting(BaseModel):
         "multi_strategy": (OneOf((ONE_EACH, JOINT)),),
         "subsample": (RealIn(0, 1, "(]"),),
         "oob_score": (Boolean(),),
+        "init": (OneOf(("zero",)), Having("predict"), Nothing()),
         "colsample_bytree": (RealIn(0, 1, "(]"),),
         "max_features": TREE_CONSTRAINTS["max_features"],
         "max_bins": (IntegerIn(2), Nothing()),
@@ -186,15 +198,17 @@ class BaseBoosting(BaseModel):
         "_curves": (InstanceOf(dict, "dict"),),
         "_oob_before": (InstanceOf(float, "float"),),  # the loss; absent: not asked for
         "_has_offset": (InstanceOf(bool, "bool"),),  # of the fit; absent: no
+        "init_": (Having("predict"),),  # where `init` is a model
         "_fit_facts": (InstanceOf(dict, "dict"),),  # of an unfinished one
     }
     _learns_at_times = BaseModel._learns_at_times | (
-        {"_curves", "_oob_before", "_has_offset", "_fit_facts"}
+        {"_curves", "_oob_before", "_has_offset", "_fit_facts", "init_"}
     )
 
     loss: Any
     learning_rate: float
     max_iter: int
+    min_samples_split: int
     min_samples_leaf: int
     min_child_weight: float
     min_split_gain: float
@@ -205,6 +219,7 @@ class BaseBoosting(BaseModel):
     multi_strategy: str
     subsample: float
     oob_score: bool
+    init: Any
     colsample_bytree: float
     max_features: float | str | None
     category_penalty: float
@@ -384,14 +399,17 @@ class BaseBoosting(BaseModel):
             )
         own = X_val, y_val, sample_weight_val, init_score_val
         listed = eval_set, eval_names, eval_sample_weight, eval_init_score
-        evals, stats = NO_EVALS, FitStatistics()
+        evals, stats, begins = NO_EVALS, FitStatistics(), is_model(self.init)
         stay = partial(
             admitted_where_they_are, stats=stats, regime=self.regime, regimes=REGIMES[1:]
         )
         if any(each is not None for each in (*own, *listed, eval_metric)):
             of_fit = X, y, sample_weight, init_score
-            of_evals = None if self.warm_start and hasattr(self, "forest_") else stay
+            is_here = begins or (self.warm_start and hasattr(self, "forest_"))
+            of_evals = None if is_here else stay
             evals = EvalSets.of(of_fit, own, listed, eval_metric, self, of_evals)
+        if begins:
+            check_arguments((init_score, init_score_val, eval_init_score), (X, y))
         callbacks = [] if callbacks is None else check_callbacks(callbacks)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
@@ -424,6 +442,15 @@ class BaseBoosting(BaseModel):
             if init_score is not None:
                 offset = offsets_of(init_score, target.n_rows, sum(raw_by_output(target)))
             sides = sides_of(self, values, target, seed, is_shown)
+            if begins:
+                check_rows(sides.loss, target)
+                if there is None:
+                    own_init = fitted_init(self.init, X, values, target, sides, sample_weight)
+                else:
+                    own_init = self.init_
+                n_classes = target.n_classes if target.kind == "classification" else 0
+                raw_of = partial(raw_of_init, own_init, sides.loss, n_classes)
+                offset, evals = raw_of(X), with_starts(evals, raw_of)
         with stats.phase("coding"):
             book, coded = plan.code(table, seed, run, stats, sample_weight, target)
         here = coded if isinstance(coded, CodedMatrix) else None
@@ -434,6 +461,8 @@ class BaseBoosting(BaseModel):
             kept = kept_predictions(self, book, target, table, offset, run)
         given = CodedTable(X, values, book, coded, seed, offset)
         start = start_of(self, given, target, sides, kept, evals, run, begun)
+        if begins:
+            start.learned["init_"] = own_init
         del sides  # eight bytes a row
         if there is not None:
             start = going_on(self, start, table, run)
@@ -608,13 +637,22 @@ class BaseBoosting(BaseModel):
 
     def _from(self, method: str, X: Any, init_score: Any) -> Any:
         """The predictor's answer for rows that begin with raw predictions, if any."""
-        if init_score is None:
+        if init_score is None and "init_" not in self.__dict__:
             return self._answer(method, X)
         check_is_fitted(self)
+        init_score = self._start_of(X, init_score)
         if is_lazy(X):
             return map_rows(self._predictor(), method, X, init_score)
         (found,) = map(row_values, computed(init_score))
         return self._predictor().begun(method, X, found, threaded(self.n_jobs))
+
+    def _start_of(self, X: Any, init_score: Any) -> Any:
+        """What rows begin with: as given, or what the model that begins says."""
+        if "init_" not in self.__dict__:
+            return init_score
+        check_arguments([init_score], [X])
+        classes = getattr(self, "classes_", ())
+        return raw_of_init(self.init_, self._fit_loss, len(classes), X)
 
     def predict(self, X: Any, init_score: Any = None) -> np.ndarray:
         """Predict the class, or the number, of every row.
@@ -647,6 +685,7 @@ class BaseBoosting(BaseModel):
     def _staged(self, method: str, X: Any, init_score: Any) -> Iterator[Any]:
         """The answers of 1, 2, ... iterations; the table is checked at once."""
         check_is_fitted(self)
+        init_score = self._start_of(X, init_score)
         predictor, n_trees = self._predictor(), self.n_trees_per_iteration_
         if is_lazy(X):
             ends = range(n_trees, len(self.forest_) + 1, n_trees)
@@ -753,6 +792,12 @@ class BaseBoosting(BaseModel):
         return first_values(self.__dict__.get("_curves", {}))
 
     @property
+    def max_features_(self) -> int:
+        """Number of columns drawn at each node."""
+        check_is_fitted(self)
+        return drawn_columns(self, self.n_features_in_)
+
+    @property
     def oob_scores_(self) -> np.ndarray:
         """Mean loss after each iteration of the rows that it has not drawn, float64 (n_iter_,)."""
         return self._undrawn_losses()[1:]
@@ -857,6 +902,11 @@ class BaseBoosting(BaseModel):
         return getattr(self._fit_loss, "n_outputs", 1)
 
     def _summed(self) -> tuple[Any, ...]:
+        if "init_" in self.__dict__:
+            raise ValueError(
+                "What reads trees knows nothing of init, a model of its own. Fit with init=None "
+                "and its raw predictions as init_score: then trees are what is read."
+            )
         trees, classes = self.forest_.trees, getattr(self, "classes_", None)
         losses: Any = losses_by_output(self._fit_loss, len(self._initial))
         if classes is None:
@@ -875,6 +925,11 @@ class BaseBoosting(BaseModel):
         return trees, start, links.pop() if len(links) == 1 else "several"
 
     def _parts(self) -> Parts:
+        if "init_" in self.__dict__:
+            raise TypeError(
+                f"init of this {type(self).__name__} is a {type(self.init_).__name__}, and a model "
+                "file holds no other model. Pickle it instead."
+            )
         parts = super()._parts()
         parts.attributes["_fit_loss"] = said_of(self._fit_loss, type(self).__name__)
         return parts
@@ -959,6 +1014,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     _learns = {**BaseBoosting._learns, **LEARNS_CLASSES}  # noqa: RUF012
     _constraints = {  # noqa: RUF012
         **BaseBoosting._constraints,
+        "init": (OneOf(("zero",)), Having("predict_proba"), Nothing()),
         "loss": (OneOf(tuple(CLASSES)), InstanceOf(losses.Loss, "dtrees.losses.Loss")),
         "class_weight": (
             InstanceOf(dict, "dict"),
@@ -976,6 +1032,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         max_iter: int = 100,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
+        min_samples_split: int = 2,
         min_samples_leaf: int = 20,
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
@@ -986,6 +1043,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         multi_strategy: str = ONE_EACH,
         subsample: float = 1.0,
         oob_score: bool = False,
+        init: Any = None,
         colsample_bytree: float = 1.0,
         max_features: float | str | None = 1.0,
         max_bins: int | None = 255,
@@ -1172,6 +1230,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         max_iter: int = 100,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
+        min_samples_split: int = 2,
         min_samples_leaf: int = 20,
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
@@ -1182,6 +1241,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         multi_strategy: str = ONE_EACH,
         subsample: float = 1.0,
         oob_score: bool = False,
+        init: Any = None,
         colsample_bytree: float = 1.0,
         max_features: float | str | None = 1.0,
         max_bins: int | None = 255,

@@ -169,6 +169,8 @@ multi_strategy : {"one_output_per_tree", "multi_output_tree"}
     gain what they gain for all. For losses whose second derivatives are the same for all targets
     ("squared_error", "absolute_error", "quantile", "huber"), columns of numbers in memory or whole
     on a worker, and without `monotonic_cst` and what else moves steps.
+min_samples_split : int
+    Nodes of fewer rows, of those that the iteration has drawn, are leaves.
 subsample : float
     How likely a row is among those that an iteration is grown from, drawn by (seed, iteration,
     row). All rows take the steps of their leaves.
@@ -176,6 +178,13 @@ oob_score : bool
     Whether each iteration is scored by the loss of the rows that it has not drawn: `oob_scores_`,
     `oob_improvement_` and `oob_score_` of scikit-learn's classic ``GradientBoosting*``, which has
     them wherever ``subsample < 1``. Costs as much as early stopping without its walk.
+init : {"zero"} or estimator
+    What the model begins with. "zero": 0, instead of the constant that is best. An estimator: a
+    clone of it, `init_`, is fitted to the rows that are grown from, and its predictions (of
+    classes, log odds of its ``predict_proba``) begin every row of every table, at fit and at
+    prediction. So it sees each table as it is given, in memory. For one target and a loss that has
+    a name. Such a model has no file, and what reads trees refuses it. None: the best constant, or
+    what `fit` has as ``init_score``.
 category_penalty : float
     What many categories pay when splits are compared: each beyond eleven in a node takes so many
     times the impurity of a row within its category off the gain. Where a split parts less of them
@@ -354,6 +363,8 @@ evals_result_ : dict of dict of list of float
     By name of rows ("training", "validation", or as `fit` was told) and of measure: what the
     measure says after 1, 2, ... iterations. "loss" is the mean loss, and scorers are as
     scikit-learn's. Empty where nothing was scored.
+max_features_ : int
+    Number of columns drawn at each node, as the parameters say now.
 oob_scores_ : float64 array of shape (n_iter_,)
     Mean loss after each iteration of the rows that it has not drawn; only with `oob_score`. nan
     where it has drawn all; 0 of iterations that a warm start has kept without such a score. Also
@@ -363,6 +374,8 @@ oob_improvement_ : float64 array of shape (n_iter_,)
     the iteration. Rows are others in each iteration, so a sum of some says more than one.
 oob_score_ : float
     The last of `oob_scores_`.
+init_ : estimator
+    What `init` is, fitted; only where it is a model.
 """,
     "adaboost": """\
 estimators_ : list of {tree}

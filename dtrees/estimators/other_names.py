@@ -52,7 +52,7 @@ NAMES = {
         ),
         "max_leaf_nodes": "max_leaves num_leaves",
         "min_child_weight": ("min_child_weight min_sum_hessian_in_leaf min_weight_fraction_leaf"),
-        "min_samples_leaf": "min_child_samples min_data_in_leaf min_samples_split",
+        "min_samples_leaf": "min_child_samples min_data_in_leaf",
         "min_split_gain min_impurity_decrease": (
             "gamma min_gain_to_split min_impurity_decrease min_split_gain min_split_loss"
         ),
@@ -117,7 +117,6 @@ REASONS = _by_name(
             "base_score boost_from_average": "Models start from init_score or a constant.",
             "ccp_alpha": "Trees are not pruned; min_split_gain stops splits that gain little.",
             "criterion": "Splits are scored by the derivatives of the loss.",
-            "init": "Give raw predictions of another model to fit, as init_score.",
             "booster boosting boosting_type drop_rate grow_policy num_parallel_tree": (
                 "There is one form of boosting: trees that follow each other, leaf by leaf."
             ),

@@ -48,7 +48,7 @@ CodedTable = tuple[CodeBook, CodedMatrix | CodedPartitions, Target, int]  # and 
 Unfinished = tuple[Sequence[Tree], Mapping[str, Any]]  # trees from number 0 on, and facts
 NOT_OF_A_TREE = (  # parameters that no tree depends on, or only by other facts
     *("n_estimators", "n_jobs", "verbose", "regime", "warm_start"),
-    *("oob_score", "oob_tol", "random_state"),
+    *("oob_score", "oob_tol", "init", "random_state"),
     *("max_iter", "scoring", "n_iter_no_change", "tol", "use_best_model"),
 )
 IN_WORDS = {

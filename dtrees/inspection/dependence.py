@@ -20,12 +20,14 @@ where columns depend on each other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from dtrees._warnings import warn
 from dtrees.coding.labels import is_missing, object_array
 from dtrees.constraints import ArrayLike, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
@@ -298,6 +300,13 @@ def recursion(model: Any, grid: Any, target_features: Any) -> np.ndarray:
     means of its raw predictions, as of ``method="brute"``. A category that was not there at fit is
     missing.
     """
+    if "init_" in vars(model):
+        warn(
+            "Using recursion method with a non-constant init predictor will lead to incorrect "
+            "partial dependence values: it says nothing of init. Use method='brute'."
+        )
+        model = copy(model)
+        del model.init_
     (view, book), grid = ModelNodes.with_book(model), np.asarray(grid)
     asked = {}
     for values, number in zip(grid.T, map(int, target_features), strict=True):

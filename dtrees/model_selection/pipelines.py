@@ -38,6 +38,7 @@ from dtrees.core.membership.resampling import of_sets
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.raw import apply
+from dtrees.estimators.boosted_init import BY_MODEL, is_model
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import TrainingTable, fit_table
@@ -52,7 +53,12 @@ from dtrees.model_selection.candidates import (
 )
 from dtrees.model_selection.fitted_splits import ModelScores, score_models, scores_by_leaves
 from dtrees.model_selection.folds import Split
-from dtrees.model_selection.prepare import NotShareableError, is_any_of_dtrees, unsupported_reason
+from dtrees.model_selection.prepare import (
+    NotShareableError,
+    is_any_of_dtrees,
+    is_boosted,
+    unsupported_reason,
+)
 from dtrees.model_selection.search_scores import SearchScores
 from dtrees.parallel import admitted, is_lazy
 
@@ -116,6 +122,8 @@ def settings_of(pipeline: Pipeline, candidates: Sequence[Parameters]) -> list[Se
         last = candidate.get(name, given)
         if not is_any_of_dtrees(last):
             raise NotShareableError(f"{name} is {type(last).__name__} in a candidate")
+        if is_boosted(last) and is_model(candidate.get(f"{name}__init", last.init)):
+            raise NotShareableError(BY_MODEL)
         start = f"{name}__"
         own.append({k.removeprefix(start): v for k, v in candidate.items() if k.startswith(start)})
         steps.append({k: v for k, v in candidate.items() if k != name and not k.startswith(start)})

@@ -31,6 +31,7 @@ from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.coding.target import class_codes
 from dtrees.estimators.adaboost import BaseAdaBoost
 from dtrees.estimators.base import BaseModel
+from dtrees.estimators.boosted_init import BY_MODEL, is_model
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.eval_sets import Whole
 from dtrees.estimators.isolation import IsolationForest
@@ -103,6 +104,8 @@ def unsupported_reason(
         return "there is no y"
     if sklearn.get_config()["enable_metadata_routing"]:
         return "metadata routing is enabled"
+    if is_boosted(estimator) and is_model(estimator.init):
+        return BY_MODEL
     starts = {"init_score"} if is_boosted(estimator) and known == "sample_weight" else set()
     others = sorted(set(params) - {known} - starts)
     return f"fit is given {', '.join(others)}" if others else None

@@ -47,6 +47,7 @@ from dtrees.coding.sparse_positions import in_scipy
 from dtrees.coding.tables import row_values
 from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked
 from dtrees.core.membership.resampling import Resampling
+from dtrees.estimators.boosted_init import BY_MODEL, is_model
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.forests import BaseForest
@@ -225,6 +226,8 @@ class SharedSearch:
         candidates, splits, table = self._candidates(), work.splits, work.table
         if table.init_score is not None:
             refuse_functions(self.scoring)
+        if any(is_model(candidate.get("init")) for candidate in candidates):
+            raise NotShareableError(BY_MODEL)
         if not candidates or not splits:
             raise ValueError(
                 "No fits were performed. Was the CV iterator empty? Were there no candidates?"

@@ -167,7 +167,17 @@ def test_the_options_of_boosting_become_parameters(csv, tmp_path):
     options += ["--min-child-weight", 3]
     options += ["--l2-regularization", 2, "--early-stopping", "--max-leaf-nodes", "all"]
     options += ["--min-samples-leaf", 2, "--max-bins", 9, "--max-depth", 3, "--jobs", 1]
-    options += ["--subsample", "0.5", "--oob", "--rising", "number", "--interaction", "number,word"]
+    options += [
+        "--subsample",
+        "0.5",
+        "--oob",
+        "--min-samples-split",
+        "4",
+        "--rising",
+        "number",
+        "--interaction",
+        "number,word",
+    ]
     succeed("fit", csv, "--target", "amount", "--model", "boosting", "--out", out, *options)
     parameters = dtrees.export.load(out).get_params()
     assert {name: parameters[name] for name in PARAMETER_OF.values() if name in parameters} == {
@@ -179,6 +189,7 @@ def test_the_options_of_boosting_become_parameters(csv, tmp_path):
         "power": 1.5,
         "subsample": 0.5,
         "oob_score": True,
+        "min_samples_split": 4,
         "monotonic_cst": {"number": 1},
         "interaction_cst": [["number", "word"]],
         "max_features": 1.0,

@@ -274,7 +274,7 @@ def test_a_fit_goes_on_from_both(tmp_path):
         save(model, tmp_path / "model.dtrees")
         for each in (model, load(tmp_path / "model.dtrees"), model[:2]):
             each.set_params(max_iter=9, warm_start=True)
-            with pytest.raises(ValueError, match="give init_score if the first fit had it, and"):
+            with pytest.raises(ValueError, match="give init_score, or init, if the first fit had"):
                 each.fit(X, y, **then)
             assert each.fit(X, y, **first).n_iter_ == 9
     again = model.set_params(warm_start=False).fit(X, y, **then)

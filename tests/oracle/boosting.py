@@ -24,6 +24,7 @@ class Rules:
     max_iter: int = 3
     learning_rate: float = 0.1
     max_leaf_nodes: int = 31
+    min_samples_split: int = 2
     min_samples_leaf: int = 1
     min_child_weight: float = 1e-3
     min_split_gain: float = 0.0
@@ -173,7 +174,8 @@ def best_split(columns, rows, g, h, units, rules, above):
     for j, column in enumerate(columns):
         for left, pays in tests_of(column, rows, sums, units):
             right = [r for r in rows if r not in left]
-            if min(len(left), len(right)) < rules.min_samples_leaf:
+            too_few = len(rows) < rules.min_samples_split
+            if too_few or min(len(left), len(right)) < rules.min_samples_leaf:
                 continue
             (gl, hl), (gr, hr) = sums(left), sums(right)
             if min(hl, hr) < least:

@@ -2,8 +2,8 @@
 
 Our classes have the names of ``HistGradientBoosting*`` (decision 19). Tests of the classic classes
 are asked of them in other words, and these are the words: what a parameter is called here, what its
-default is, and how ``loss="exponential"``, ``init="zero"`` and ``train_score_`` are said. What has
-no counterpart is refused, and tests that need it do not pass.
+default is, and how ``loss="exponential"``, ``monitor`` and ``train_score_`` are said. What has no
+counterpart is refused, and tests that need it do not pass.
 """
 
 import inspect
@@ -21,7 +21,7 @@ SETTINGS = {
     "max_bins": None,
     "use_best_model": False,
 }
-REFUSED = ("ccp_alpha", "criterion", "min_samples_split")
+REFUSED = ("ccp_alpha", "criterion")
 
 
 class Exponential(Loss):
@@ -71,8 +71,8 @@ class Classic:
     def fit(self, X, y, sample_weight=None, monitor=None):
         own, default = self.get_params(deep=False), self._defaults()
         refused = [name for name in REFUSED if own[name] != default[name]]
-        if refused or own["init"] not in (None, "zero"):
-            raise ValueError(f"There is no {refused or 'init of a model'} here.")
+        if refused:
+            raise ValueError(f"There is no {refused} here.")
         self.__dict__.update(
             early_stopping=self.n_iter_no_change is not None,
             max_iter=self.n_estimators,
@@ -83,16 +83,11 @@ class Classic:
             quantile=own.get("alpha"),
             loss=Exponential() if self.loss == "exponential" else self.loss,
         )
-        begin = None
-        if self.init == "zero":
-            n_classes = len(np.unique(y)) if hasattr(self, "predict_proba") else 1
-            begin = np.zeros((len(y), n_classes if n_classes > 2 else 1))
         try:
-            how = {"init_score": begin, "eval_set": [(X, y)]}
-            super().fit(X, y, sample_weight, callbacks=[Monitor(monitor, self)], **how)
+            how = {"eval_set": [(X, y)], "callbacks": [Monitor(monitor, self)]}
+            super().fit(X, y, sample_weight, **how)
         finally:
             self.__dict__.update(own)
-        self._has_offset = False  # zeros are what predictions begin with anyway
         self.n_estimators_ = self.n_iter_
         self.train_score_ = np.array(self.evals_result_["training"]["loss"])
         return self

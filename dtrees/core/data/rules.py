@@ -86,7 +86,9 @@ class BoostingRules:
 
     max_leaf_nodes: int | None = 31
     max_depth: int | None = None
-    min_samples_leaf: int = 20  # rows of positive weight
+    # min_samples_split, min_samples_leaf: counted in rows of positive weight
+    min_samples_split: int = 2
+    min_samples_leaf: int = 20
     min_child_weight: float = 1e-3  # least sum of second derivatives of each side of a split
     min_split_gain: float = 0.0  # a split has to gain more
     # l2, l1: added to the second derivative of every leaf, and taken off its absolute first one

@@ -499,6 +499,7 @@ cdef class LeafWiseGrower:
     cdef bint can_split(self, const OpenNode* node) noexcept nogil:
         """Whether limits allow a node to be split."""
         return (node.depth < self.params.limits.max_depth
+                and node.totals.n >= self.params.limits.min_samples_split
                 and node.totals.n >= 2 * self.params.limits.min_rows
                 and node.totals.weight >= 2 * self.params.limits.min_weight)
 

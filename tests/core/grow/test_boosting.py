@@ -55,6 +55,7 @@ def columns_of(trees):
         {},
         optional={
             "min_split_gain": st.sampled_from([0.01, 0.3]),
+            "min_samples_split": st.sampled_from([5, 11]),
             "l1_regularization": st.sampled_from([0.05, 0.9]),
             "max_delta_step": st.sampled_from([0.1, 0.7]),
             "path_smooth": st.sampled_from([0.5, 20.0]),
@@ -424,7 +425,8 @@ OF_MEMBERS = {
     "hardly a row": {"subsample": 1e-9},
     "smooth": {"path_smooth": 3.0, "l1_regularization": 0.1},
     "monotonic": {"monotonic_cst": "the first column"},
-    "by depth": {"max_leaf_nodes": None, "max_depth": 4, "min_samples_leaf": 1},
+    "by depth": {"max_leaf_nodes": None, "max_depth": 4, "min_samples_leaf": 1}
+    | {"min_samples_split": 15},
     "all thresholds": {"max_bins": None},
 }
 

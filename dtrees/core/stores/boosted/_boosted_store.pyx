@@ -126,6 +126,7 @@ cdef list bind_rules(TrainParameters* params, ColumnBlocks blocks, rules, int sh
     params.layout.n_words = words_of(GRADIENTS, 0)
     params.layout.shift = shift
     params.limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
+    params.limits.min_samples_split = rules.min_samples_split
     params.limits.min_rows = rules.min_samples_leaf
     params.limits.total_weight = 1.0
     params.limits.unseen_by_majority = rules.handle_unknown == "majority"
