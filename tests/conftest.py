@@ -13,7 +13,6 @@ import dask
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from threadpoolctl import threadpool_limits
 
 STATES = {}  # of generators of modules, as they were when their tests began
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +42,10 @@ if settings().derandomize:
         from hypothesis.internal.conjecture import providers
 
         providers.is_local_module_file = lambda _: False
+
+# scikit-learn's boosting and LightGBM on one thread: several wait for each other in a loop, which
+# takes up to a hundred times as long beside other processes. It is read as they are loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Workers of Dask are forked from a process that has imported what they need, which takes them a
 # tenth of the time. `make chaos` starts them as Dask does by default; so do commands in processes.
@@ -128,14 +131,6 @@ def frozen():
     Late in a run each of them would take a second of processor time.
     """
     gc.freeze()
-
-
-@pytest.fixture
-def one_openmp_thread():
-    """scikit-learn's boosting on one thread: several wait for each other in a loop, which takes a
-    hundred times as long beside other processes."""
-    with threadpool_limits(1, user_api="openmp"):
-        yield
 
 
 @contextmanager

@@ -22,6 +22,30 @@ def parametrize_pairs(**axes):
     return pytest.mark.parametrize(list(axes), params)
 
 
+def parametrize_in_turn(n, one, other):
+    """A test for mixes of values of two kinds, each of the first with ``n`` of the others in turn.
+
+    The mixes that are left out are marked `long`: for products in which nothing depends on a pair,
+    so that a bug of either value shows in any of its mixes.
+
+    Parameters
+    ----------
+    n : int
+    one, other : pair of str and list
+        Names of arguments, with commas, and their values: tuples, if there are several names.
+    """
+    (names, values), (others, turns) = one, other
+    firsts = values if "," in names else [(each,) for each in values]
+    seconds = turns if "," in others else [(each,) for each in turns]
+    params = []
+    for i, first in enumerate(firsts):
+        for j, second in enumerate(seconds):
+            is_short = (j - i) % len(seconds) < n
+            mark = () if is_short else pytest.mark.long
+            params.append(pytest.param(*first, *second, marks=mark))
+    return pytest.mark.parametrize(f"{names},{others}", params)
+
+
 def some_of(lengths):
     """Numbers of values, as few mixes as are easily found, so that any two of them meet."""
     mixes = list(product(*map(range, lengths)))

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from tests.pairs import parametrize_pairs, some_of
+from tests.pairs import parametrize_in_turn, parametrize_pairs, some_of
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,12 @@ def test_the_others_are_long():
     assert {param.values for param in params if not param.marks} < {p.values for p in params}
     assert len(params) == 12
     assert sum(not param.marks for param in params) <= 7
+
+
+def test_all_values_have_their_turn():
+    mark = parametrize_in_turn(2, ("a, b", [(1, 2), (3, 4), (5, 6)]), ("c", "xyzuv"))
+    names, params = mark.args
+    assert names == "a, b,c"
+    short = [param.values for param in params if not param.marks]
+    assert short == [(1, 2, "x"), (1, 2, "y"), (3, 4, "y"), (3, 4, "z"), (5, 6, "z"), (5, 6, "u")]
+    assert len(params) == 15

@@ -48,7 +48,6 @@ def test_parameters_are_scikit_learns_and_some_more():
                 assert own[name] == other[name], name
 
 
-@pytest.mark.usefixtures("one_openmp_thread")
 def test_learned_attributes_are_scikit_learns():
     for (kind, y), other in zip(
         KINDS, (HistGradientBoostingRegressor, HistGradientBoostingClassifier), strict=True

@@ -275,7 +275,6 @@ def test_training_rows_that_are_all_zero_are_refused():
         GradientBoostingRegressor("poisson", **EARLY).fit(X, y)
 
 
-@pytest.mark.usefixtures("one_openmp_thread")
 def test_a_class_of_one_row_cannot_be_held_out():
     X, y = np.arange(60.0)[:, None], np.array([0, 1] * 29 + [0, 2])
     model = GradientBoostingClassifier(max_iter=2, early_stopping=True)
@@ -401,7 +400,6 @@ def test_scores_are_those_of_the_stages_and_trees_those_of_all_rows(
     assert model.n_iter_ == (ends[0] if ends else 12)
 
 
-@pytest.mark.usefixtures("one_openmp_thread")
 @pytest.mark.parametrize("fraction", [0.1, None])
 def test_beside_scikit_learn(fraction):
     how = {**FEW, "validation_fraction": fraction, "n_iter_no_change": 3, "max_iter": 60}

@@ -649,7 +649,6 @@ TRAIN, TEST = slice(0, None, 2), slice(1, None, 2)
 COUNTS = RNG.poisson(np.exp(SIGNAL)).astype(float)
 
 
-@pytest.mark.usefixtures("one_openmp_thread")
 class TestBesideScikitLearn:
     """As good, on rows that neither has seen."""
 
@@ -744,7 +743,6 @@ class TestNumbers:
         model = GradientBoostingRegressor("quantile", quantile=0.9, max_iter=50).fit(XS, NOISY)
         assert np.mean(model.predict(XS) >= NOISY) == pytest.approx(0.9, abs=0.03)
 
-    @pytest.mark.usefixtures("one_openmp_thread")
     @pytest.mark.parametrize("sign", [1, -1])
     @pytest.mark.parametrize("share", [0.1, 0.6])
     def test_a_quantile_that_is_the_largest_or_the_least_target(self, sign, share):

@@ -133,7 +133,6 @@ class TestMonotonic:
         ]
         assert errors[0] < 1.1 * errors[1]
 
-    @pytest.mark.usefixtures("one_openmp_thread")
     def test_as_good_as_scikit_learns_boosting(self):
         train, test = slice(0, None, 2), slice(1, None, 2)
         how = {"max_iter": 30, "monotonic_cst": DIRECTIONS, "min_samples_leaf": 5}

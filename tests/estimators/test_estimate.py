@@ -28,6 +28,7 @@ from dtrees.exceptions import ClusterError, TableTooLargeError
 from dtrees.model_selection import GridSearchCV, cross_validate
 from dtrees.parallel.cost import CostModel
 from dtrees.parallel.memory import bytes_of_boosting
+from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, ours
 
 pd = pytest.importorskip("pandas")
@@ -271,22 +272,24 @@ REPORTS = {  # of what has grown
 }
 
 
-@pytest.mark.one_of(12)
-@pytest.mark.parametrize(
-    "model",
-    [
-        GradientBoostingClassifier(max_iter=2),
-        RandomForestClassifier(n_estimators=2, max_depth=2),
-        DecisionTreeClassifier(max_depth=2),
-        AdaBoostClassifier(2),
-    ],
-    ids=["boosting", "forest", "tree", "adaboost"],
+GROW = {
+    "boosting": GradientBoostingClassifier(max_iter=2),
+    "forest": RandomForestClassifier(n_estimators=2, max_depth=2),
+    "tree": DecisionTreeClassifier(max_depth=2),
+    "adaboost": AdaBoostClassifier(2),
+}
+
+
+@pytest.mark.one_of(6)
+@parametrize_pairs(
+    has_client=[False, True],
+    kind=["array", "frame", "in memory"],
+    is_large=[False, True],
+    name=GROW,
 )
-@pytest.mark.parametrize("is_large", [False, True])
-@pytest.mark.parametrize("kind", ["array", "frame", "in memory"])
-@pytest.mark.parametrize("has_client", [False, True])
-def test_it_tells_where_models_will_grow(has_client, kind, is_large, model, monkeypatch):
+def test_it_tells_where_models_will_grow(has_client, kind, is_large, name, monkeypatch):
     """The regime and the reason of the report, of a fit, a validation and a search."""
+    model = GROW[name]
     table = da.from_array(X, chunks=(500, 6)) if kind != "in memory" else X
     if kind == "frame":
         table = dd.from_dask_array(table, columns=list("abcdef"))

@@ -95,19 +95,19 @@ def test_trees_split_what_is_not_alone(name):
 def test_cuts_are_uniform():
     """Of the rows 0, 1 and 10, the root parts the last one nine times out of ten."""
     table = np.array([[0.0], [1.0], [10.0]])
-    forest = IsolationForest(n_estimators=4000, random_state=0).fit(table)
+    forest = IsolationForest(n_estimators=1500, random_state=0).fit(table)
     cuts = np.array([tree.threshold[0] for tree in forest.forest_])
     assert abs((cuts > 1).mean() - 0.9) < 0.02
     assert abs((cuts > 5.5).mean() - 0.45) < 0.03
-    columns = IsolationForest(n_estimators=3000, random_state=0).fit(RNG.normal(size=(99, 3)))
+    columns = IsolationForest(n_estimators=1500, random_state=0).fit(RNG.normal(size=(99, 3)))
     first = np.bincount([tree.feature[0] for tree in columns.forest_])
-    assert abs(first / 3000 - 1 / 3).max() < 0.03
+    assert abs(first / 1500 - 1 / 3).max() < 0.03
 
 
 @pytest.mark.parametrize("own", [{}, {"max_features": 2}, {"max_samples": 0.5}])
 def test_scores_are_those_of_scikit_learn_up_to_chance(own):
-    ours = IsolationForest(n_estimators=600, random_state=0, **own).fit(X)
-    theirs = TheirForest(n_estimators=600, random_state=0, **own).fit(X)
+    ours = IsolationForest(n_estimators=200, random_state=0, **own).fit(X)
+    theirs = TheirForest(n_estimators=200, random_state=0, **own).fit(X)
     one, other = (each.score_samples(np.vstack([X, NEW])) for each in (ours, theirs))
     assert np.corrcoef(one, other)[0, 1] > 0.98
     assert abs(one - other).mean() < 0.01

@@ -16,6 +16,7 @@ from distributed import Client, worker_client
 
 from dtrees.core.stores.blocks.block import Resolution
 from dtrees.parallel import memory
+from tests.pairs import parametrize_in_turn
 from tests.parallel.clusters import connect
 from tests.parallel.faults import ROUNDS, assert_nothing_is_left
 from tests.parallel.test_collections import (
@@ -66,9 +67,8 @@ def test_models_differ():
     assert len({in_memory(case) for case in CASES}) == len(CASES)
 
 
-@pytest.mark.one_of(24)
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.one_of(12)
+@parametrize_in_turn(3, ("case", CASES), ("place", PLACES))
 def test_one_model(case, place, request, monkeypatch):
     name, config = PLACES[place]
     client = name and request.getfixturevalue(name)

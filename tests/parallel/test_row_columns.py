@@ -60,6 +60,7 @@ from dtrees.parallel import (
     computed,
     is_lazy,
 )
+from tests.pairs import parametrize_in_turn
 from tests.parallel.clusters import connect, digest, ours
 
 pd = pytest.importorskip("pandas")
@@ -408,14 +409,19 @@ def assert_same_models(found, expected):
 
 
 class TestGrowth:
-    @pytest.mark.one_of(6)
-    @pytest.mark.parametrize("weight", ["none", "ones", "whole", "fractions"])
-    @pytest.mark.parametrize(
-        ("name", "regime"),
-        [
-            *((name, "partitioned") for name in GROWN),
-            *((name, "replicated") for name in GROWN if "boosting" in name),  # others do not stay
-        ],
+    @pytest.mark.one_of(5)
+    @parametrize_in_turn(
+        2,
+        (
+            "name, regime",
+            [
+                *((name, "partitioned") for name in GROWN),
+                *(
+                    (name, "replicated") for name in GROWN if "boosting" in name
+                ),  # others do not stay
+            ],
+        ),
+        ("weight", ["none", "ones", "whole", "fractions"]),
     )
     def test_nothing_is_looked_at(self, name, weight, regime, two, monkeypatch):
         y = TARGETS["words"] if is_classifier(GROWN[name]) else NUMBERS
@@ -432,6 +438,7 @@ class TestGrowth:
         del found
         assert ours(two) == []
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("cv", [4, GroupKFold(3), HashKFold(60, random_state=1)])
     @pytest.mark.parametrize("name", ["forest", "tree", "boosting"])
     def test_of_other_splitters(self, name, cv, two, monkeypatch):
@@ -453,20 +460,24 @@ class TestGrowth:
                 found.append(fit_splits(estimator, prepare(about, *own[:2], reason=None).shared()))
         assert_same_models(*found)
 
-    def test_sets_without_some_classes_and_rows(self, two):
+    @pytest.mark.one_of(3)
+    @pytest.mark.parametrize("weight", ["none", "of two folds", "of one fold"])
+    @pytest.mark.parametrize(
+        "name", ["forest", "tree", "boosting", "balanced tree", "balanced boosting"]
+    )
+    def test_sets_without_some_classes_and_rows(self, name, weight, two):
         """A class, or weights, of one fold only; errors of fits are those of rows in memory."""
         y = np.where(np.arange(N) < 300, 0, 1)
-        w = (np.arange(N) >= 300).astype(float)
-        cv, bad = KFold(3), []
-        for name in ("forest", "tree", "boosting", "balanced tree", "balanced boosting"):
-            for weight in (None, w, 1 - w):
-                expected = grown(name, "local", cv, X, y, weight)
-                with two.as_current(), dask.config.set({"dtrees.regime": "partitioned"}):
-                    found = grown(name, "partitioned", cv, table(), lazy(y), lazy(weight))
-                    assert_same_models(found, expected)
-                bad += [each for each in expected.fitted.models if isinstance(each, Exception)]
-        assert len(bad) > 3
+        w = {"none": None, "of two folds": y.astype(float), "of one fold": 1.0 - y}[weight]
+        cv = KFold(3)
+        expected = grown(name, "local", cv, X, y, w)
+        with two.as_current(), dask.config.set({"dtrees.regime": "partitioned"}):
+            found = grown(name, "partitioned", cv, table(), lazy(y), lazy(w))
+            assert_same_models(found, expected)
+        bad = [each for each in expected.fitted.models if isinstance(each, Exception)]
+        assert len(bad) == (weight == "of one fold")
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("regime", ["partitioned", "replicated"])
     @pytest.mark.parametrize("name", ["boosting", "boosting of numbers"])
     def test_of_rows_that_begin_with_raw_predictions(self, name, regime, two, monkeypatch):
@@ -515,8 +526,8 @@ class TestGrowth:
 
         monkeypatch.setattr(RowsElsewhere, "of", classmethod(counted))
         for name, grid in (
-            ("forest", {"max_features": [1, 2, 3], "max_depth": [2, 4]}),
-            ("boosting", {"learning_rate": [0.1, 0.2, 0.3]}),
+            ("forest", {"max_features": [1, 3], "max_depth": [2, 4]}),
+            ("boosting", {"learning_rate": [0.1, 0.3]}),
         ):
             asked.clear()
             how = grid, "accuracy"
@@ -730,12 +741,15 @@ def boosted_of(name, **parameters):
 
 
 class TestBoosting:
-    @pytest.mark.one_of(5)
-    @pytest.mark.parametrize(
-        ("cut", "weight"),
-        [("alike", "none"), ("others", "fractions"), ("one", "whole"), ("uneven", "far apart")],
+    @pytest.mark.one_of(4)
+    @parametrize_in_turn(
+        2,
+        ("name", BOOSTED),
+        (
+            "cut, weight",
+            [("alike", "none"), ("others", "fractions"), ("one", "whole"), ("uneven", "far apart")],
+        ),
     )
-    @pytest.mark.parametrize("name", BOOSTED)
     def test_is_that_of_the_table_in_memory(self, name, cut, weight, two):
         alone, y = boosted_of(name)
         alone.fit(X, y, WEIGHTS[weight])
@@ -1037,14 +1051,14 @@ VALIDATED_FOREST = RandomForestClassifier(
 VALIDATED_BOOSTS = GradientBoostingClassifier(
     max_iter=2, max_leaf_nodes=4, random_state=0, regime="partitioned"
 )
-IN_FOLDS = {"cv": HashKFold(5, random_state=0)}
+IN_FOLDS = {"cv": HashKFold(2, random_state=0)}
 VALIDATED_TREE = DecisionTreeClassifier(max_depth=3, max_bins=64)
 VALIDATED = {  # and bytes a row that this process may take at most
     "scores of a forest": (1, lambda *xy: cross_val_score(VALIDATED_FOREST, *xy, **IN_FOLDS)),
     "both sides of trees": (
         1,
         lambda *xy: cross_validate(
-            VALIDATED_TREE, *xy, cv=4, return_train_score=True, scoring=["accuracy", "roc_auc"]
+            VALIDATED_TREE, *xy, cv=2, return_train_score=True, scoring=["accuracy", "roc_auc"]
         ),
     ),
     "predictions of a forest": (  # a number of eight bytes each
@@ -1066,11 +1080,11 @@ VALIDATED = {  # and bytes a row that this process may take at most
         1,
         lambda *xy: cross_validate(VALIDATED_BOOSTS, *xy, scoring="neg_log_loss", **IN_FOLDS),
     ),
-    "a curve of boosting": (1, lambda *xy: boosting_curve(VALIDATED_BOOSTS, *xy, cv=3)),
+    "a curve of boosting": (1, lambda *xy: boosting_curve(VALIDATED_BOOSTS, *xy, cv=2)),
 }
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("name", VALIDATED)
 def test_validations_keep_nothing_of_a_row_here(name, processes):
     """But for predictions, which are what was asked for."""

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from dtrees import AdaBoostClassifier, AdaBoostRegressor
 from dtrees.criteria import Criterion
 from dtrees.parallel import exchange
+from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, digest, ours
 from tests.parallel.faults import (
     REWEIGHTED,
@@ -84,10 +85,8 @@ def fitted(client, name, layout="7", gather_rows=100, **given):
         return clone(model).fit(cut(X, layout), cut(y, "2"), weight, **given)
 
 
-@pytest.mark.one_of(12)
-@pytest.mark.parametrize("gather_rows", [10, 100, 10**6])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.one_of(8)
+@parametrize_pairs(name=MODELS, layout=LAYOUTS, gather_rows=[10, 100, 10**6])
 def test_an_epoch_grows_all_trees(name, layout, gather_rows, five):
     model = fitted(five, name, layout, gather_rows)
     assert state(model) == expected(name)
@@ -111,9 +110,9 @@ def test_the_scheduler_relays_messages(name, five, monkeypatch):
 
 
 @pytest.mark.one_of(4)
-@pytest.mark.parametrize("every_tree", [False, True])
-@pytest.mark.parametrize("number", [1, 8, 20, 35])
-@pytest.mark.parametrize("name", ["weights", "weights of bags"])
+@parametrize_pairs(
+    name=["weights", "weights of bags"], number=[1, 8, 20, 35], every_tree=[False, True]
+)
 def test_weights_follow_from_the_trees_so_far(name, number, every_tree, five, request, monkeypatch):
     """In another epoch, whether the client has heard of these trees or not."""
     if every_tree:

@@ -6,6 +6,7 @@ import sys
 import types
 import warnings
 from contextlib import suppress
+from itertools import product
 
 import dask
 import dask.array as da
@@ -38,6 +39,7 @@ from dtrees.model_selection import (
 )
 from dtrees.parallel import distributed_apply
 from dtrees.parallel.distributed_apply import join_sides
+from tests.pairs import parametrize_in_turn
 from tests.parallel.clusters import connect, ours
 
 pd = pytest.importorskip("pandas")
@@ -244,16 +246,18 @@ def of_frames(values, layout):
     }[layout]
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("is_lazy", [False, True])
-@pytest.mark.parametrize(
-    ("case", "target"),
-    [
-        *((case, "words") for case in OF_CLASSES),
-        *((case, target) for case in ("a forest", "a tree by shares") for target in TARGETS),
-        *((case, "numbers") for case in OF_NUMBERS),
-    ],
+@pytest.mark.one_of(6)
+@parametrize_in_turn(
+    2,
+    (
+        "case, target",
+        [
+            *((case, "words") for case in OF_CLASSES),
+            *((case, target) for case in ("a forest", "a tree by shares") for target in TARGETS),
+            *((case, "numbers") for case in OF_NUMBERS),
+        ],
+    ),
+    ("layout, is_lazy", [*product(LAYOUTS, [False, True])]),
 )
 def test_scores_are_those_of_the_table_in_memory(case, target, is_lazy, layout, two, request):
     values = np.nan_to_num(X) if layout == "sparse" else X
