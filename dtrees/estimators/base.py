@@ -162,7 +162,8 @@ class BaseModel(BaseEstimator):
     class_weight: Any = None  # of classifiers
     bootstrap: bool = False  # of forests: rows are drawn as weights say
     keep_rows: bool = False  # of trees and forests of numbers
-    oob_score: Any = False  # of forests and boosted models
+    feature_weights: Any = None  # of forests and boosted models, as the next one
+    oob_score: Any = False
     oob_tol: float | None = None  # of forests
     random_state: Any
     n_jobs: int | None

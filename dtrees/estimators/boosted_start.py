@@ -44,7 +44,7 @@ from dtrees.estimators.boosted_stopping import (
     scored,
     split,
 )
-from dtrees.estimators.column_rules import directions_of, interactions_of
+from dtrees.estimators.column_rules import directions_of, interactions_of, units_of_weights
 from dtrees.estimators.eval_sets import EvalSets, OtherTables, name_of
 from dtrees.estimators.fit_plan import columns_per_split
 from dtrees.typing import Runner, serial
@@ -445,6 +445,7 @@ def _rules(model: BaseBoosting, given: CodedTable, target: Target) -> BoostingRu
         handle_unknown="majority" if model.handle_unknown == "majority" else "missing",
         monotonic=directions_of(model.monotonic_cst, book, target),
         interactions=interactions_of(model.interaction_cst, book, barred),
+        column_weights=units_of_weights(model.feature_weights, book),
         max_features=_share_of_columns(model, given.coded.n_columns - len(barred)),
         columns_by_tree=float(model.colsample_bytree),
         seed=given.seed,

@@ -18,6 +18,7 @@ from dtrees.coding.outputs import raw_by_output
 from dtrees.coding.target import Target
 
 NO_ORDER = "Categorical features cannot have monotonic constraints"  # scikit-learn's words
+MOST_UNITS = 2**40  # of the weight of a column
 TWO_CLASSES_ONLY = "Monotonicity constraints are not supported with multiclass classification"
 
 
@@ -29,7 +30,14 @@ def directions_of(given: Any, book: CodeBook, target: Target) -> tuple[int, ...]
     """
     if given is None:
         return None
-    directions = _by_name(given, book) if isinstance(given, Mapping) else np.asarray(given)
+    directions = np.asarray(given)
+    if isinstance(given, Mapping):
+        for name, value in given.items():
+            if value not in (-1, 0, 1):
+                raise ValueError(
+                    f"monotonic_cst[{name!r}] must be either -1, 0 or 1. Got {value!r}."
+                )
+        directions = _by_name("monotonic_cst", given, book, 0)
     if directions.shape != (book.n_columns,):
         raise ValueError(
             f"monotonic_cst has shape {directions.shape} but the input data X has "
@@ -54,26 +62,45 @@ def directions_of(given: Any, book: CodeBook, target: Target) -> tuple[int, ...]
     return tuple(directions.astype(int).tolist())
 
 
-def _by_name(given: Mapping[Any, Any], book: CodeBook) -> np.ndarray:
-    """Directions by the names of columns, as an array."""
+def units_of_weights(given: Any, book: CodeBook) -> tuple[int, ...] | None:
+    """How likely each column is drawn, in units of at most `MOST_UNITS`; None: all alike.
+
+    `given` is ``feature_weights``: a weight for each column, or weights by name, 1 for columns left
+    out. ValueError: not one for each column, other names, or weights that are not positive.
+    """
+    if given is None:
+        return None
+    is_dict = isinstance(given, Mapping)
+    weights = _by_name("feature_weights", given, book, 1.0) if is_dict else np.asarray(given)
+    if weights.shape != (book.n_columns,):
+        raise ValueError(
+            f"feature_weights has shape {weights.shape} but the input data X has "
+            f"{book.n_columns} features."
+        )
+    if weights.dtype.kind not in "fiu" or not ((weights > 0) & (weights < np.inf)).all():
+        raise ValueError("feature_weights must be positive, finite numbers.")
+    units = np.rint(weights.astype(np.float64) / weights.max() * MOST_UNITS).astype(int)
+    return None if (units == units[0]).all() else tuple(np.maximum(units, 1).tolist())
+
+
+def _by_name(parameter: str, given: Mapping[Any, Any], book: CodeBook, others: float) -> np.ndarray:
+    """Values by the names of columns, as an array; `others` for columns left out."""
     if book.feature_names is None:
         raise ValueError(
-            "monotonic_cst is a dict, and X has no feature names. Give an array, or fit a data "
+            f"{parameter} is a dict, and X has no feature names. Give an array, or fit a data "
             "frame whose columns have names."
         )
     place = {name: number for number, name in enumerate(book.feature_names.tolist())}
     unknown = [name for name in given if name not in place]
     if unknown:
         raise ValueError(
-            f"monotonic_cst contains {len(unknown)} unexpected feature names: {unknown[:5]}."
+            f"{parameter} contains {len(unknown)} unexpected feature names: {unknown[:5]}."
         )
-    _refuse_twice("monotonic_cst", given, book)
-    directions = np.zeros(book.n_columns)
+    _refuse_twice(parameter, given, book)
+    found = np.full(book.n_columns, others)
     for name, value in given.items():
-        if value not in (-1, 0, 1):
-            raise ValueError(f"monotonic_cst[{name!r}] must be either -1, 0 or 1. Got {value!r}.")
-        directions[place[name]] = value
-    return directions
+        found[place[name]] = value
+    return found
 
 
 def _refuse_twice(parameter: str, names: Iterable[Any], book: CodeBook) -> None:

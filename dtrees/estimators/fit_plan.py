@@ -58,7 +58,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.shares import Shares, rows_of_share
 from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.criteria import Criterion, score_of_user
-from dtrees.estimators.column_rules import directions_of, interactions_of
+from dtrees.estimators.column_rules import directions_of, interactions_of, units_of_weights
 from dtrees.parallel import (
     CodedPartitions,
     FitStatistics,
@@ -355,6 +355,7 @@ class FitPlan:
             handle_unknown="majority" if own.handle_unknown == "majority" else "missing",
             monotonic=directions_of(own.monotonic_cst, book, target),
             interactions=interactions_of(own.interaction_cst, book, barred),
+            column_weights=units_of_weights(own.feature_weights, book),
         )
         if shares == Shares():
             shares = None

@@ -37,6 +37,7 @@ from dtrees.coding.target import Ask, SpreadTarget, Target, TargetUnits
 from dtrees.constraints import (
     ARRAY,
     CONFIDENCE,
+    ArrayLike,
     ArrayOf,
     Boolean,
     CallableObject,
@@ -116,6 +117,7 @@ class BaseForest(base.Ensemble):
         "bootstrap": (Boolean(),),
         "max_samples": (IntegerIn(1), RealIn(0, LARGEST_RATE, "(]", integers=False), Nothing()),
         "colsample_bytree": (RealIn(0, 1, "(]"),),
+        "feature_weights": (ArrayLike(), InstanceOf(dict, "dict"), Nothing()),
         "oob_score": (Boolean(), CallableObject()),
         "oob_tol": (RealIn(0, math.inf, "[)"), Nothing()),
         "warm_start": (Boolean(),),

@@ -101,7 +101,6 @@ REASONS = _by_name(
             ),
             "extra_trees splitter": "Splits are the best ones; ExtraTrees draws thresholds.",
             "feature_name feature_names": "Names are those of the columns of a data frame.",
-            "feature_weights": "Columns have no weights.",
             "group qid": "There is no ranking.",
             "importance_type": "Importances are of gain; see dtrees.inspection.split_counts.",
             "linear_tree": "Leaves hold constants.",

@@ -44,6 +44,10 @@ ADDED_LATER = {
     "colsample_bytree": 1.0,
     "power": 1.5,
     "keep_rows": False,
+    "oob_score": False,
+    "init": None,
+    "min_samples_split": 2,
+    "feature_weights": None,
 }
 INSTEAD = (  # of a model that no file can hold
     "Take steps of scikit-learn, functions of NumPy such as numpy.log1p, and types by name, as "

@@ -20,21 +20,10 @@ KINDS = [(GradientBoostingRegressor, Y), (GradientBoostingClassifier, LABELS)]
 
 def test_parameters_are_scikit_learns_and_some_more():
     ours_alone = {
-        "category_penalty",
-        "handle_unknown",
-        "n_jobs",
-        "subsample",
-        "regime",
-        "init",
-        "min_samples_split",
-    }
-    ours_alone |= {"min_child_weight", "use_best_model", "min_split_gain", "l1_regularization"}
-    ours_alone |= {
-        "max_delta_step",
-        "path_smooth",
-        "colsample_bytree",
-        "multi_strategy",
-        "oob_score",
+        *("category_penalty", "handle_unknown", "n_jobs", "subsample", "regime", "init"),
+        *("min_child_weight", "use_best_model", "min_split_gain", "l1_regularization"),
+        *("max_delta_step", "path_smooth", "colsample_bytree", "multi_strategy", "oob_score"),
+        *("min_samples_split", "feature_weights"),
     }
     for ours, theirs, more in (
         (GradientBoostingClassifier, HistGradientBoostingClassifier, ours_alone),

@@ -17,7 +17,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance, mean_squared_error
 
 import dtrees
-from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, losses
+from dtrees import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+    losses,
+)
 from dtrees.callbacks import Callback
 from dtrees.core.grow import boosting as core
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss
@@ -433,6 +438,23 @@ class TestLimitsOfTreesAndSteps:
             for each in (drawn, share)
         )
         assert_same(numbered, shared)
+
+    @pytest.mark.parametrize("kind", ["forest", "boosting"])
+    @pytest.mark.parametrize("draws", [{"max_features": 1}, {"colsample_bytree": 0.1}])
+    def test_a_heavy_column_is_drawn_more_often(self, kind, draws):
+        model = model_of("squared_error", max_iter=60, random_state=0, **draws)
+        if kind == "forest":
+            draws = {"max_features": None} | draws
+            model = RandomForestRegressor(60, max_depth=3, random_state=0, **draws)
+
+        def tests_of(weights):
+            trees = model.set_params(feature_weights=weights).fit(TABLE, FORM).forest_.trees
+            tested = np.concatenate([tree.feature[tree.feature >= 0] for tree in trees])
+            return np.bincount(tested, minlength=6) / len(tested)
+
+        plain, heavy = tests_of(None), tests_of([0.1, 0.1, 0.1, 0.1, 0.1, 2.0])
+        np.testing.assert_array_equal(tests_of([3.0] * 6), plain)
+        assert heavy[5] > 0.6 > 0.4 > plain[5]
 
     def test_all_columns_of_a_tree_are_all_columns(self):
         own = {"max_features": 0.5, "random_state": 0}

@@ -19,7 +19,7 @@ import dtrees
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.coding import CodeBook
 from dtrees.coding.target import Target
-from dtrees.estimators.column_rules import directions_of, interactions_of
+from dtrees.estimators.column_rules import directions_of, interactions_of, units_of_weights
 from dtrees.model_selection import cross_validate
 from tests.parallel.clusters import connect, digest
 
@@ -281,6 +281,29 @@ class TestWhatIsGiven:
     def test_wrong_directions(self, given, book, target, said):
         with pytest.raises(ValueError, match=said):
             directions_of(given, book, target)
+
+    def test_weights(self):
+        assert units_of_weights(None, BOOK) is None
+        assert units_of_weights([0.3, 0.3, 0.3], PLAIN) is None
+        assert units_of_weights({}, BOOK) is None
+        assert units_of_weights([1, 4, 2], PLAIN) == (2**38, 2**40, 2**39)
+        assert units_of_weights({"b": 2.0}, BOOK) == (2**39, 2**40, 2**39)
+        assert units_of_weights([1e-300, 1e300, 1e300], BOOK) == (1, 2**40, 2**40)
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ([1, 2], r"feature_weights has shape \(2,\) but the input data X has 3 features"),
+            ([0, 1, 2], "feature_weights must be positive, finite numbers"),
+            ([1, np.inf, 2], "must be positive"),
+            ([1, np.nan, 2], "must be positive"),
+            (["a", "b", "c"], "must be positive"),
+            ({"d": 1}, r"feature_weights contains 1 unexpected feature names: \['d'\]"),
+        ],
+    )
+    def test_wrong_weights(self, given, said):
+        with pytest.raises(ValueError, match=said):
+            units_of_weights(given, BOOK)
 
     def test_sets(self):
         assert interactions_of(None, BOOK) is None

@@ -90,6 +90,7 @@ def test_a_tree_of_a_sample_is_one_in_which_other_rows_weigh_nothing(kind, weigh
         {"colsample_bytree": 0.4},
         {"bootstrap": False, "max_samples": 200, "colsample_bytree": 0.6},
         {"colsample_bytree": 0.7, "interaction_cst": [[0, 1, 2], [3, 4, 5]]},
+        {"colsample_bytree": 0.5, "feature_weights": [1, 2, 3, 4, 5, 6, 7, 80]},
     ],
 )
 @pytest.mark.parametrize("weights", [None, WEIGHTS])

@@ -89,7 +89,8 @@ class TestOneHash:
             {"loss": "huber", "subsample": 0.6, "oob_score": True},
             {"loss": "absolute_error", "path_smooth": 2.0},
             {"loss": Squares(), "subsample": 0.5},
-            {"monotonic_cst": [1, 0, 0, 0, -1], "interaction_cst": [{0, 1}], "max_features": 0.5},
+            {"monotonic_cst": [1, 0, 0, 0, -1], "interaction_cst": [{0, 1}], "max_features": 0.5}
+            | {"feature_weights": [1, 1, 5, 2, 9]},
             {"max_leaf_nodes": None, "max_depth": 3, "max_bins": None},
             {"early_stopping": True, "n_iter_no_change": 1, "tol": 0.5},
             {"early_stopping": True, "validation_fraction": None},

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dtrees._random import COLUMNS, keyed_sample
+from dtrees._random import COLUMNS, keyed_draws, keyed_sample
+from dtrees.core.losses._derivatives import logarithm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,8 @@ class GrowthRules:
     # sets of columns; the tests on the way to a leaf look at columns of one of them. No test looks
     # at a column in none of them, and it does not count as drawn. None: all columns interact.
     interactions: tuple[tuple[int, ...], ...] | None = None
+    # by column: how likely it is drawn, in units (`units_of_weights`). None: all are as likely
+    column_weights: tuple[int, ...] | None = None
 
     @property
     def has_constraints(self) -> bool:
@@ -71,10 +74,14 @@ class GrowthRules:
             return rules
         sets = (range(n_columns),) if self.interactions is None else self.interactions
         usable = np.array(sorted(set().union(*sets)))
-        places = np.arange(len(usable), dtype=np.uint64)
-        is_drawn = keyed_sample(
-            self.seed, COLUMNS, number, places, len(usable), self.columns_by_tree
-        )
+        places, n_drawn = np.arange(len(usable), dtype=np.uint64), self.columns_by_tree
+        if self.column_weights is None:
+            is_drawn = keyed_sample(self.seed, COLUMNS, number, places, len(usable), n_drawn)
+        else:  # those that come first, where each comes as often as it weighs
+            draws = keyed_draws(self.seed, COLUMNS, number, places)
+            comes = -logarithm((draws >> np.uint64(11)) * 2.0**-53 + 2.0**-54)
+            comes /= np.array(self.column_weights)[usable]
+            is_drawn = np.argsort(comes, kind="stable")[:n_drawn]
         drawn = set(usable[is_drawn].tolist())
         own = tuple(tuple(column for column in group if column in drawn) for group in sets)
         return replace(rules, interactions=own)
@@ -103,6 +110,7 @@ class BoostingRules:
     handle_unknown: str = "missing"  # as for `GrowthRules`
     monotonic: tuple[int, ...] | None = None  # as for `GrowthRules`, of raw predictions
     interactions: tuple[tuple[int, ...], ...] | None = None  # as for `GrowthRules`
+    column_weights: tuple[int, ...] | None = None  # as for `GrowthRules`
     # share of the columns, of those that may be used, that are drawn at each node
     max_features: float = 1.0
     # share that is drawn for each tree, from whose columns nodes draw theirs

@@ -32,6 +32,8 @@ cdef struct Limits:
     # A column in none of them is not used
     const uint64_t* sets_of_column
     int64_t n_set_words
+    const int64_t* column_weights   # in units, how likely each is drawn; NULL: all alike
+    int64_t heaviest_column
     const int8_t* monotonic  # by column: 1, -1: values rise, fall along it; NULL: none has to
     # candidates are scored by values of both sides, which are monotonic, or regularized steps
     bint scores_by_values

@@ -57,6 +57,11 @@ cdef bint is_zero_one(target):
 cdef bind_constraints(Limits* limits, rules, list alive):
     """Set what nodes inherit; returns the sets of each column, or None. alive : gets arrays."""
     cdef object sets = None
+    if rules.column_weights is not None:
+        weights = np.asarray(rules.column_weights, dtype=np.int64)
+        assert len(weights) == limits.n_columns
+        limits.column_weights = <const int64_t*>pointer(alive, weights, np.int64)
+        limits.heaviest_column = weights.max()
     if rules.monotonic is not None:
         directions = np.asarray(rules.monotonic, dtype=np.int8)
         assert len(directions) == limits.n_columns

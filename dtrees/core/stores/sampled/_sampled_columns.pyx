@@ -50,7 +50,7 @@ from dtrees.core.search._bins cimport bins_of_entries, read_bin, reserve_bins, s
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport Search, by_class
 from dtrees.core.search._sort cimport merge_sort
 from dtrees.core.stores._dataset cimport Dataset
@@ -502,7 +502,35 @@ cdef int64_t drop_absent(const ColumnLoader* loader, int32_t* columns, int64_t n
 
 cdef enum:
     SORT_COST = 4           # of an entry against that of a number in a cell
+    MOST_TRIES = 32         # of a draw by weights
     MOST_WORDS = 16         # numbers in the histogram of a column, for each row of the growth
+
+
+cdef int64_t draw_by_weight(const Limits* limits, const int32_t* order, int64_t first,
+                            uint64_t key) noexcept nogil:
+    """Draws a place of a permutation, from `first` on: each as likely as its column weighs.
+
+    A place is drawn, and taken as often as its column weighs, compared with the heaviest. O(1);
+    where most columns weigh little, O(columns).
+    """
+    cdef int64_t n = limits.n_columns
+    cdef int64_t j, left
+    cdef int64_t total = 0
+    cdef uint64_t k, draw
+    for k in range(MOST_TRIES):
+        draw = hash64(key, k)
+        j = first + <int64_t>below(draw, <uint64_t>(n - first))
+        left = <int64_t>below(hash64(draw, 0), <uint64_t>limits.heaviest_column)
+        if left < limits.column_weights[order[j]]:
+            return j
+    for j in range(first, n):
+        total += limits.column_weights[order[j]]
+    left = <int64_t>below(hash64(key, MOST_TRIES), <uint64_t>total)
+    for j in range(first, n):
+        left -= limits.column_weights[order[j]]
+        if left < 0:
+            break
+    return j
 
 
 cdef int64_t draw_columns(const TrainParameters* params, uint64_t path, int32_t* order,
@@ -520,7 +548,10 @@ cdef int64_t draw_columns(const TrainParameters* params, uint64_t path, int32_t*
     if first + count > n:
         count = n - first
     for i in range(first, first + count):
-        j = i + <int64_t>below(hash64(key, <uint64_t>i), <uint64_t>(n - i))
+        if params.limits.column_weights == NULL:
+            j = i + <int64_t>below(hash64(key, <uint64_t>i), <uint64_t>(n - i))
+        else:
+            j = draw_by_weight(&params.limits, order, i, hash64(key, <uint64_t>i))
         column = order[i]
         order[i] = order[j]
         order[j] = column

@@ -155,13 +155,27 @@ def dataset_of(**limits):
     return Dataset(coded(example.table), example.target, example.rules)
 
 
-@given(st.integers(0, 2**64 - 1), st.integers(0, 9), st.integers(1, 12))
-def test_draws_are_a_permutation_that_may_be_asked_for_in_parts(path, first, count):
-    dataset = dataset_of(max_features=2, seed=5)
+@given(st.integers(0, 2**64 - 1), st.integers(0, 9), st.integers(1, 12), st.booleans())
+def test_draws_are_a_permutation_that_may_be_asked_for_in_parts(path, first, count, weighted):
     n = len(seeded("gini", 3, "none").table)
+    weights = tuple(int(2.0 ** (3 * j)) for j in range(n)) if weighted else None
+    dataset = dataset_of(max_features=2, seed=5, column_weights=weights)
     whole = drawn_columns(dataset, path, 0, n).tolist()
     assert sorted(whole) == list(range(n))
     assert drawn_columns(dataset, path, first, count).tolist() == whole[first : first + count]
+
+
+@pytest.mark.parametrize("light", [2**35, 2**40 // 5])  # with next to no try, and with some
+def test_columns_are_drawn_in_proportion_to_their_weights(light):
+    n = len(seeded("gini", 3, "none").table)
+    weights = np.array([2**40, 2**39, *[light] * (n - 2)])
+    dataset = dataset_of(max_features=2, seed=5, column_weights=tuple(weights.tolist()))
+    drawn = np.array([drawn_columns(dataset, path, 0, 2) for path in range(4_000)])
+    share = weights / weights.sum()
+    second = [sum(share[k] * share[j] / (1 - share[k]) for k in range(n) if k != j) for j in (0, 1)]
+    for place, expected in ((0, share[:2]), (1, second)):
+        found = np.bincount(drawn[:, place], minlength=n)[:2] / len(drawn)
+        np.testing.assert_allclose(found, expected, atol=0.025)
 
 
 def test_columns_in_their_order_where_none_is_drawn():
