@@ -220,7 +220,7 @@ def start_of(
         int(model.max_iter),
         subsample=float(model.subsample),
         seed=given.seed,
-        order=order_of_joint(model, given, target, loss),
+        order=order_of_joint(model, target, loss),
     )
     learned = {
         **model._learned_of(given.book, target),
@@ -239,26 +239,19 @@ def start_of(
     return Start(learned, rows, growing, watch, given.offset, begun)
 
 
-def order_of_joint(
-    model: BaseBoosting, given: CodedTable, target: Target, loss: AnyLoss
-) -> np.ndarray | None:
+def order_of_joint(model: BaseBoosting, target: Target, loss: AnyLoss) -> np.ndarray | None:
     """The order of outputs that have trees together; None: each has trees of its own.
 
     ValueError: something asks for what such trees do not do.
     """
     if not isinstance(target, Outputs) or model.multi_strategy == ONE_EACH:
         return None
-    book, coded = given.book, given.coded
-    is_here = isinstance(coded, CodedMatrix)
     first = losses_by_output(loss, 1)[0][0]
     are_alike = isinstance(first, Loss) and first.largest_hessian == 1.0
     asked = {
         f"the loss {loss.name!r}, whose second derivatives differ": not are_alike,
         **{name: bool(getattr(model, name)) for name in NOT_OF_JOINT},
         "monotonic_cst": model.monotonic_cst is not None,
-        "a column with categories": bool(book.categories),
-        "a sparse table": is_here and len(coded.sparse_rows) > 0,
-        "the partitioned regime": not is_here and coded.regime == "partitioned",
     }
     refused = [what for what, is_asked in asked.items() if is_asked]
     if refused:

@@ -175,8 +175,8 @@ multi_strategy : {"one_output_per_tree", "multi_output_tree"}
     What the trees of several targets are, as of XGBoost. "one_output_per_tree": each target has
     trees of its own. "multi_output_tree": a tree has a step for each target in each leaf; splits
     gain what they gain for all. For losses whose second derivatives are the same for all targets
-    ("squared_error", "absolute_error", "quantile", "huber"), columns of numbers in memory or whole
-    on a worker, and without `monotonic_cst` and what else moves steps.
+    ("squared_error", "absolute_error", "quantile", "huber"), and without `monotonic_cst` and what
+    else moves steps.
 min_samples_split : int
     Nodes of fewer rows, of those that the iteration has drawn, are leaves.
 subsample : float

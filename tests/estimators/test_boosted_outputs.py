@@ -150,9 +150,9 @@ def test_class_weights_of_a_row_are_multiplied():
         classifier(class_weight={0: 2}).fit(X, CLASSES)
 
 
-@pytest.mark.parametrize("kind", [regressor, classifier])
+@pytest.mark.parametrize("kind", [regressor, joint, classifier])
 def test_storage_and_threads_do_not_matter(kind):
-    y = NUMBERS if kind is regressor else CLASSES
+    y = CLASSES if kind is classifier else NUMBERS / NUMBERS.std(axis=0)
     thin = X * (np.abs(X) > 0.7)
     thin[::7, 1] = np.nan
     one = kind(n_jobs=1).fit(thin, y)
@@ -163,8 +163,10 @@ def test_storage_and_threads_do_not_matter(kind):
     frame = pd.DataFrame(thin, columns=list("vwxyz"))
     frame["letters"] = pd.Categorical(np.array(list("abcde"))[np.arange(N_ROWS) % 5])
     model = kind(n_jobs=2).fit(frame, y)
-    alone = kind().fit(frame, y[:, 0])
-    np.testing.assert_array_equal(model.predict(frame)[:, 0], alone.predict(frame))
+    alone = kind().fit(frame, y if kind is joint else y[:, 0])
+    np.testing.assert_array_equal(
+        model.predict(frame)[:, 0], alone.predict(frame).T.reshape(-1, N_ROWS)[0]
+    )
 
 
 def test_scores_are_means_over_targets():
@@ -383,23 +385,48 @@ GRID = np.round(64 * NUMBERS / NUMBERS.std(axis=0)) / 64  # whose sums are exact
 HOLES = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 
 
-def slow_tree(X, residuals, n_leaves, l2, least):
-    """The steps of rows by a tree grown leaf by leaf, of the sums over targets; no missing ones."""
+MIXED = pd.DataFrame(HOLES, columns=list("vwxyz"))
+MIXED["few"] = pd.Categorical(
+    np.where(X[:, 0] > 1, "z", np.array(list("abcde"))[COUNTS.astype(int)])
+)
+MIXED["many"] = pd.Categorical(RNG.integers(0, 30, N_ROWS))
+MIXED["few"] = MIXED["few"].where(np.arange(N_ROWS) % 11 > 0)
+
+
+def slow_sides(values, of_rows, is_category):
+    """Which rows may go left, by the values of a column: prefixes, with missing values or not."""
+    is_missing = np.isnan(values)
+    known = np.unique(values[~is_missing])
+    if is_category and len(known) > 0:  # by the first component of the smoothed steps
+        sums = np.array([of_rows[values == each].sum(axis=0) for each in known])
+        n = np.array([(values == each).sum() for each in known])[:, np.newaxis]
+        off = sums / (n + 10) - sums.sum(axis=0) / n.sum()
+        _, axes = np.linalg.eigh((n * off).T @ off)
+        known = known[np.argsort(off @ axes[:, -1])]
+    for end in range(1, len(known) + 1):
+        left = np.isin(values, known[:end])
+        for side in (left, left | is_missing):
+            if not side.all():
+                yield side
+
+
+def slow_tree(table, residuals, n_leaves, l2, least, categories=()):
+    """The steps of rows by a tree grown leaf by leaf, of the sums over targets."""
 
     def score(rows):
         return (residuals[rows].sum(axis=0) ** 2).sum() / (len(rows) + l2)
 
     def best_split(rows):
         found = (0.0, None, None)
-        for column in range(X.shape[1]):
-            for cut in np.unique(X[rows, column])[:-1]:
-                left, right = rows[X[rows, column] <= cut], rows[X[rows, column] > cut]
+        for column, values in enumerate(table[rows].T):
+            for side in slow_sides(values, residuals[rows], column in categories):
+                left, right = rows[side], rows[~side]
                 if min(len(left), len(right)) >= least:
                     gain = score(left) + score(right) - score(rows)
                     found = max(found, (gain, left, right), key=lambda each: each[0])
         return found
 
-    leaves = [np.arange(len(X))]
+    leaves = [np.arange(len(table))]
     splits = [best_split(leaves[0])]
     while len(leaves) < n_leaves and max(gain for gain, *_ in splits) > 0:
         at = int(np.argmax([gain for gain, *_ in splits]))
@@ -412,19 +439,25 @@ def slow_tree(X, residuals, n_leaves, l2, least):
 
 
 @pytest.mark.parametrize("l2", [0.0, 3.0])
-def test_a_joint_tree_is_the_slow_one(l2):
-    table, y = np.round(X, 1), GRID[:, :2] * [1, 20]
+@pytest.mark.parametrize("form", ["numbers", "mixed"])
+def test_a_joint_tree_is_the_slow_one(form, l2):
+    table, y, slow = np.round(X, 1), GRID[:, :2] * [1, 20], {}
+    rows, numbers = table, table
+    if form == "mixed":
+        rows = MIXED[["v", "few", "w"]].round(1)
+        numbers = rows.assign(few=MIXED["few"].cat.codes.where(MIXED["few"].notna())).to_numpy()
+        y, slow = GRID[:, [0, 2]] + (numbers[:, [1]] == 1) * [2.0, -1.0], {"categories": (1,)}
     how = {"max_leaf_nodes": 6, "l2_regularization": l2, "max_bins": None, "learning_rate": 0.5}
-    model = joint(**how, max_iter=3).fit(table, y)
+    model = joint(**how, max_iter=3).fit(rows, y)
     raw = np.broadcast_to(y.mean(axis=0), y.shape)
-    for stage in model.staged_predict(table):
-        raw = raw + 0.5 * slow_tree(table, y - raw, 6, l2, 5)
+    for stage in model.staged_predict(rows):
+        raw = raw + 0.5 * slow_tree(numbers, y - raw, 6, l2, 5, **slow)
         np.testing.assert_allclose(stage, raw, rtol=1e-6, atol=1e-6)
     assert (model.n_trees_per_iteration_, model.n_outputs_) == (1, 2)
     (tree,) = model.estimators_[0]
     assert tree.n_outputs_ == 2
     assert tree.tree_.n_leaves == 6
-    np.testing.assert_allclose(tree.predict(table), model[:1].predict(table) - y.mean(axis=0))
+    np.testing.assert_allclose(tree.predict(rows), model[:1].predict(rows) - y.mean(axis=0))
 
 
 OF_JOINT = ("squared_error", "absolute_error", "quantile", "huber")
@@ -439,21 +472,21 @@ OF_JOINT = ("squared_error", "absolute_error", "quantile", "huber")
 )
 def test_targets_of_a_joint_tree_may_be_permuted(order, loss, rules, weight):
     y = NUMBERS / NUMBERS.std(axis=0)
-    one = joint(loss=loss, **rules).fit(HOLES, y, WEIGHTS[weight])
-    other = joint(loss=loss, **rules).fit(HOLES, y[:, order], WEIGHTS[weight])
-    np.testing.assert_array_equal(one.predict(HOLES)[:, order], other.predict(HOLES))
+    one = joint(loss=loss, **rules).fit(MIXED, y, WEIGHTS[weight])
+    other = joint(loss=loss, **rules).fit(MIXED, y[:, order], WEIGHTS[weight])
+    np.testing.assert_array_equal(one.predict(MIXED)[:, order], other.predict(MIXED))
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("loss", OF_JOINT)
 def test_a_target_twice_is_the_target(loss, weight):
     y = NUMBERS[:, 0]
-    once = regressor(loss=loss, **DRAWS).fit(HOLES, y, WEIGHTS[weight])
-    twice = joint(loss=loss, **DRAWS).fit(HOLES, np.c_[y, y], WEIGHTS[weight])
-    for own in twice.predict(HOLES).T:
-        np.testing.assert_array_equal(own, once.predict(HOLES))
-    of_one = joint(loss=loss, **DRAWS).fit(HOLES, y, WEIGHTS[weight])
-    np.testing.assert_array_equal(of_one.predict(HOLES), once.predict(HOLES))
+    once = regressor(loss=loss, **DRAWS).fit(MIXED, y, WEIGHTS[weight])
+    twice = joint(loss=loss, **DRAWS).fit(MIXED, np.c_[y, y], WEIGHTS[weight])
+    for own in twice.predict(MIXED).T:
+        np.testing.assert_array_equal(own, once.predict(MIXED))
+    of_one = joint(loss=loss, **DRAWS).fit(MIXED, y, WEIGHTS[weight])
+    np.testing.assert_array_equal(of_one.predict(MIXED), once.predict(MIXED))
 
 
 def test_joint_trees_without_splits_have_importances():
@@ -516,11 +549,6 @@ def test_what_joint_trees_do_not_do(name):
     assert "one_output_per_tree" in str(error.value)
 
 
-def test_tables_that_joint_trees_do_not_take():
-    with pytest.raises(ValueError, match="does not support a sparse table"):
-        joint().fit(sp.csr_array(X * (X > 1)), NUMBERS)
-    frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(list("abc") * (N_ROWS // 3))})
-    with pytest.raises(ValueError, match="does not support a column with categories"):
-        joint().fit(frame, NUMBERS)
+def test_classes_have_no_joint_trees():
     with pytest.raises(ValueError, match="the loss 'log_loss'"):
         classifier(multi_strategy="multi_output_tree").fit(X, CLASSES)

@@ -112,8 +112,8 @@ class TestOneHash:
             other = clone(model).set_params(regime="replicated")
             other.fit(table, da.from_array(y, chunks=(250, -1)), sample_weight=WEIGHT)
             np.testing.assert_array_equal(other.predict(X), model.predict(X))
-            with pytest.raises(ValueError, match="does not support the partitioned regime"):
-                other.set_params(regime="partitioned").fit(table, y)
+            other.set_params(regime="partitioned").fit(table, y, sample_weight=WEIGHT)
+            np.testing.assert_array_equal(other.predict(X), model.predict(X))
         assert ours(processes) == []
 
     @pytest.mark.parametrize("name", TARGETS)

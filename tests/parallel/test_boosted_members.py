@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from distributed import Client
+from sklearn.base import clone
 
 from dtrees import GradientBoostingRegressor
 from dtrees.callbacks import Callback
@@ -103,6 +104,28 @@ class TestOneHash:
         alone, y = model_of("numbers", **parameters)
         alone.fit(X, y, sample_weight=WEIGHT)
         assert model.train_score_.tolist() == alone.train_score_.tolist()
+
+    @pytest.mark.parametrize("form", ["categories", "sparse", "median"])
+    def test_trees_of_all_targets(self, form, three):
+        how = {"multi_strategy": "multi_output_tree", "subsample": 0.7, "max_features": 0.8}
+        y, table = np.c_[F, 1 - F**2, np.cos(5 * F)], X * (np.abs(X) > 0.7)
+        if form == "sparse":
+            lazy = da.from_array(table, chunks=((10, 300, 290), -1)).map_blocks(sp.csr_matrix)
+        else:
+            table = pd.DataFrame(table, columns=list("abcde"))
+            table["few"] = pd.Categorical(np.arange(len(X)) % 5)
+            table["many"] = pd.Categorical(np.arange(len(X)) ** 2 % 97)
+            lazy = dd.from_pandas(table, npartitions=4)
+            how["loss"] = "quantile" if form == "median" else "huber"
+        model = model_of("numbers", **how)[0]
+        if form == "median":
+            model.set_params(quantile=0.5)
+        alone = clone(model).fit(table, y, sample_weight=WEIGHT)
+        with three.as_current():
+            model.set_params(regime="partitioned").fit(lazy, y, sample_weight=WEIGHT)
+        assert found(model) == found(alone)
+        assert model.fit_report_["messages"] > 0
+        assert ours(three) == []
 
     @pytest.mark.parametrize("workers", [(1, 1), (1, 3), (4, 1)])
     def test_on_any_number_of_threads(self, workers):

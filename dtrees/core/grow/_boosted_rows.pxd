@@ -34,8 +34,8 @@ cdef class RowSquares:
     cdef bint are_counts
     cdef double heaviest
 
-    cdef int128_t sum_of(self, const uint64_t* derivatives, const uint32_t* rows,
-                         int64_t n) noexcept nogil
+    cdef int128_t sum_of(self, const uint64_t* derivatives, const uint32_t* rows, int64_t n,
+                         int shift) noexcept nogil
 
 cdef void bind_categories(Criterion* criterion, RowSquares squares, rules,
                           double row_hessian) noexcept

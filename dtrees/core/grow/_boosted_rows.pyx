@@ -212,23 +212,26 @@ cdef class RowSquares:
             if not are_counts:
                 self.heaviest = heaviest
 
-    cdef int128_t sum_of(self, const uint64_t* derivatives, const uint32_t* rows,
-                         int64_t n) noexcept nogil:
-        """Of packed gradients, times the heaviest weight where weights are no counts. O(n)."""
+    cdef int128_t sum_of(self, const uint64_t* derivatives, const uint32_t* rows, int64_t n,
+                         int shift) noexcept nogil:
+        """Of packed gradients, times the heaviest weight where weights are no counts. O(n).
+
+        shift : bits that are cut off each square, of outputs in finer units
+        """
         cdef int128_t sum = 0
         cdef int64_t i, g, w
         cdef double light
         for i in range(n):
             g = <int32_t>(derivatives[rows[i]] >> 32)
             if self.of_row == NULL:
-                sum += g * g
+                sum += g * g >> shift
             elif self.are_counts:
                 w = <int64_t>self.of_row[rows[i]]
                 g = g // w
-                sum += g * g * w
+                sum += (g * g >> shift) * w
             else:
                 light = self.heaviest / self.of_row[rows[i]]
-                sum += <int64_t>(<double>g * <double>g * light)
+                sum += <int64_t>(<double>g * <double>g * light) >> shift
         return sum
 
     def of_rows(self, const uint64_t[::1] derivatives not None, rows):
@@ -237,7 +240,7 @@ cdef class RowSquares:
         derivatives : uint64 (n_rows,), ``gradient << 32 | hessian``. rows : uint32 (n,)
         """
         cdef const uint32_t[::1] some = np.asarray(rows, dtype=np.uint32)
-        return <double>self.sum_of(&derivatives[0], &some[0], some.shape[0]) / self.heaviest
+        return <double>self.sum_of(&derivatives[0], &some[0], some.shape[0], 0) / self.heaviest
 
 
 cdef void bind_categories(Criterion* criterion, RowSquares squares, rules,

@@ -62,7 +62,7 @@ from dtrees.core.grow._node_buffer cimport (
 )
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._team cimport Team, lead
-from dtrees.core.histogram._layout cimport GRADIENTS
+from dtrees.core.histogram._layout cimport GRADIENTS, OUTPUTS, CellKind
 from dtrees.core.search._criterion cimport soft_threshold
 from dtrees.core.search._open_node cimport OpenNode, free_node, value_of_node
 from dtrees.core.search._parameters cimport TrainParameters
@@ -72,7 +72,8 @@ from dtrees.core.stores.boosted._boosted_store cimport (
     SUMS_OF_NODE, UNLIMITED, BoostedStore, ChildSearch, Found, Part, bind_blocks, bind_part,
     bind_rules, boosted_store, choose_split, copy_part, count_and_search_chunk, count_chunk,
     give_back_histogram, has_lost_splits, part_of, partition_rows, search_chunk,
-    size_of_histogram, size_of_part, take_histogram, tell_split
+    size_of_histogram, size_of_part, take_histogram, tell_split, to_next_output,
+    words_of_outputs
 )
 from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock, ColumnBlocks
 
@@ -156,7 +157,7 @@ cdef class LeafWiseGrower:
     cdef readonly int64_t n_counted     # rows of all nodes that were counted
     cdef uint64_t[:, ::1] derivatives
     cdef readonly int n_outputs
-    cdef const int64_t[::1] order       # of several outputs
+    cdef const int64_t[::1] order       # of several outputs, in y
     cdef double[::1] scale              # units of their gradients, the coarsest being 1
     cdef const uint32_t[::1] chosen
     cdef const uint32_t* first_chosen   # NULL: all rows of the table
@@ -183,6 +184,7 @@ cdef class LeafWiseGrower:
                   const int64_t[::1] order=None):
         cdef int64_t b
         cdef RowStatistics of_row
+        cdef CellKind kind = GRADIENTS
         cdef int64_t[::1] searched = np.zeros(blocks.n_blocks + 1, dtype=np.int64)
         memset(&of_row, 0, sizeof(RowStatistics))
         self.blocks = blocks
@@ -205,14 +207,15 @@ cdef class LeafWiseGrower:
         bind_blocks(&self.store, blocks)
         self.n_outputs = 1 if order is None else order.shape[0]
         if self.n_outputs > 1:
-            assert blocks.n_bundled == self.store.n_sums == 0 and part is None and squares is None
             self.order = order
             self.scale = np.ones(self.n_outputs)
             self.store.n_outputs = self.n_outputs
             self.params.n_statistics = 1 + self.n_outputs
             self.params.criterion.n_classes = self.params.criterion.n_outputs = self.n_outputs
-            self.params.criterion.place = &self.order[0]
+            self.params.criterion.sums_numbers = True
             self.params.criterion.scale = &self.scale[0]
+            self.params.layout.to_next_output = to_next_output(&self.store)
+            kind = OUTPUTS
         self.store.n_searched = &searched[0]
         self.n_searched = np.asarray(searched)
         self.store.rows = &self.rows[0]
@@ -222,7 +225,7 @@ cdef class LeafWiseGrower:
         if self.store.found == NULL or self.store.searches == NULL:
             raise MemoryError
         for b in range(blocks.n_blocks + 1):
-            self.store.searches[b] = new_search(&self.params.criterion, GRADIENTS, of_row,
+            self.store.searches[b] = new_search(&self.params.criterion, kind, of_row,
                                                 &self.params.limits)
             if self.store.searches[b] == NULL:
                 raise MemoryError
@@ -274,7 +277,7 @@ cdef class LeafWiseGrower:
         `sums_of_drawn` says of all.
 
         Of several outputs, derivatives are uint64 (n_outputs, n_rows), whose hessians are equal;
-        `gradient` and the unit of gradients are lists.
+        `gradient`, the unit of gradients and `drawn` are lists. All are in the order of scores.
         """
         cdef double unit = units[0]
         gradients, gradient_units = np.atleast_1d(gradient).tolist(), np.atleast_1d(units[1])
@@ -316,7 +319,7 @@ cdef class LeafWiseGrower:
         totals.weight = hessian
         totals.target = gradients[0]
         if row_draws is not None:
-            of_outputs = [drawn]
+            of_outputs = [drawn] if self.n_outputs == 1 else drawn
             if drawn is None:
                 of_outputs = [sums_of_drawn(row_draws, own) for own in self.derivatives]
             totals.n, totals.weight, totals.target = of_outputs[0]
@@ -520,7 +523,8 @@ cdef class LeafWiseGrower:
             n_words = words_of_subset(self.params.columns + k)
             if self.params.columns[k].n_ordered < self.params.columns[k].n_codes:
                 most = max(most, n_words)
-        self.width = <int64_t>(sizeof(Found) // sizeof(int64_t)) + 2 * most
+        self.width = (<int64_t>(sizeof(Found) // sizeof(int64_t)) + words_of_outputs(&self.store)
+                      + 2 * most)
 
     cdef void best_of_blocks(self, int which, Split* best) noexcept nogil:
         """The best of the splits that the blocks found, OUT."""
@@ -555,16 +559,19 @@ cdef class LeafWiseGrower:
     cdef bint begin_counts(self) noexcept nogil:
         """Histograms for the children that are counted; the others have those of their parents."""
         cdef Leaf* lesser
-        cdef int i
+        cdef int i, o
         for i in range(self.n_some):
             lesser = self.leaves + self.some[i].lesser
             lesser.node.histogram = take_histogram(&self.store)
             if lesser.node.histogram == NULL:
                 return False
             self.n_counted += lesser.n_here
-            if self.squares is not None:
-                lesser.node.totals.moment = self.squares.sum_of(
-                    self.store.derivatives, self.store.rows + lesser.node.start, lesser.n_here)
+            lesser.node.totals.moment = 0
+            for o in range(self.n_outputs if self.squares is not None else 0):
+                lesser.node.totals.moment += self.squares.sum_of(
+                    self.store.derivatives + o * self.store.n_rows,
+                    self.store.rows + lesser.node.start, lesser.n_here,
+                    min(2 * bits_of_unit(self.scale[o]), 62) if self.n_outputs > 1 else 0)
         return True
 
     cdef ChildSearch search_of(self, const Children* children) noexcept nogil:
@@ -616,7 +623,7 @@ cdef class LeafWiseGrower:
         cdef int128_t moment
         cdef Leaf* lesser
         cdef int64_t k, size
-        cdef int i
+        cdef int i, _o
         if not self.begin_counts():
             return False
         for i in range(self.n_some):
@@ -625,11 +632,13 @@ cdef class LeafWiseGrower:
             lesser = self.leaves + self.some[i].lesser
             moment = lesser.node.totals.moment
             last = lesser.node.histogram + size_of_histogram(&self.store) - SUMS_OF_NODE
-            last[0] = <int64_t>(moment >> 64)           # in parts that add up without a carry
-            last[1] = <int64_t><uint32_t>(moment >> 32)
-            last[2] = <int64_t><uint32_t>moment
-            last[3] = lesser.rest_n
-            last[4] = self.leaves[self.some[i].other].rest_n if self.some[i].other >= 0 else 0
+            for _o in range(self.n_outputs):
+                last[0] = <int64_t>(moment >> 64)           # in parts that add up without a carry
+                last[1] = <int64_t><uint32_t>(moment >> 32)
+                last[2] = <int64_t><uint32_t>moment
+                last[3] = lesser.rest_n
+                last[4] = self.leaves[self.some[i].other].rest_n if self.some[i].other >= 0 else 0
+                last += to_next_output(&self.store)
         for k in range(self.n_parts):
             size = size_of_part(&self.store, self.parts + k)
             for i in range(self.n_some):
@@ -891,6 +900,13 @@ cdef class LeafWiseGrower:
         return n == 0
 
 
+cdef inline int bits_of_unit(double unit) noexcept nogil:
+    """How many times 1 was halved."""
+    cdef int exponent
+    frexp(unit, &exponent)
+    return 1 - exponent
+
+
 cdef inline bint beats(const Split* split, const Split* other) noexcept nogil:
     """Whether a split is better than another one of the same node, in whatever order they come."""
     return split.test != LEAF and (
@@ -1054,7 +1070,8 @@ def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, do
     float64 (n_outputs, rows of the table), IN and OUT. steps : by output and leaf; None:
     `newton_steps`, of `newton` the shift of each output, the most, a rate that they are multiplied
     by, and whether a row of weight two has two gradients that were rounded. weights : by leaf;
-    None: those of the rows. Returns the unit of weighted steps of each output.
+    None: those of the rows. Returns the unit of weighted steps of each output. Steps and shifts are
+    in the order of scores, as sums are so far; raw predictions, units and weighted steps are not.
     """
     cdef int64_t n = grower.n_leaves
     cdef int64_t S = grower.params.n_statistics
@@ -1072,7 +1089,7 @@ def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, do
     cdef double[::1] units = np.empty(S - 1)
     cdef int[::1] shifts = np.zeros(S - 1, dtype=np.intc)
     cdef double largest, of_leaf, n_rounded
-    cdef int64_t i, o
+    cdef int64_t i, o, at
     cdef int exponent
     assert is_newton or (steps.shape[0] == S - 1 and steps.shape[1] == n)
     assert not is_given or weights.shape[0] == n
@@ -1085,6 +1102,7 @@ def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, do
             sums[i, 0] = weights[i] if is_given else weight_of_leaf(grower, i, of_row)
             total += sums[i, 0]
         for o in range(S - 1):
+            at = o if S == 2 else grower.order[o]
             largest = 0
             for i in range(n):
                 if is_newton:
@@ -1099,12 +1117,13 @@ def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, do
                     stored[i] = steps[o, i]
                 largest = max(largest, fabs(stored[i]))
             frexp(largest * (<double>total * weight_unit), &exponent)
-            units[o] = ldexp(1.0, exponent - STEP_BITS)
+            units[at] = ldexp(1.0, exponent - STEP_BITS)
             for i in range(n):
                 of_leaf = <double>sums[i, 0] * weight_unit
-                sums[i, 1 + o] = <int64_t>rint(ldexp(stored[i] * of_leaf, STEP_BITS - exponent))
-                stored[i] = <double>sums[i, 1 + o] * units[o] / of_leaf
-            grower.move_rows(&stored[0], &raw[o, 0])
+                sums[i, 1 + at] = <int64_t>rint(
+                    ldexp(stored[i] * of_leaf, STEP_BITS - exponent))
+                stored[i] = <double>sums[i, 1 + at] * units[at] / of_leaf
+            grower.move_rows(&stored[0], &raw[at, 0])
         grower.sum_up(&sums[0, 0])
     return list(units)
 

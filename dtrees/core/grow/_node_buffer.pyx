@@ -100,13 +100,13 @@ cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
             sums[k] = node.class_totals[o]
             if sums[k] < node.totals.weight:  # there is a class before
                 sums[k - 1] = node.totals.weight - sums[k]
+    elif params.criterion.sums_numbers and params.criterion.impurity == GRADIENT:
+        sums[0] = node.totals.weight
+        memcpy(sums + 1, node.class_totals, (S - 1) * sizeof(int64_t))
     elif params.criterion.sums_numbers:
         sums[0] = node.totals.weight
         for o in range(S - 1):
             sums[1 + params.criterion.place[o]] = node.class_totals[o]
-    elif params.criterion.impurity == GRADIENT and S > 2:
-        sums[0] = node.totals.weight
-        memcpy(sums + 1, node.class_totals, (S - 1) * sizeof(int64_t))
     elif node.class_totals != NULL:
         memcpy(sums, node.class_totals, S * sizeof(int64_t))
     else:

@@ -149,7 +149,7 @@ class Growing:
     iteration is grown from, by draws of `seed`. Draws of columns depend on the number of a tree
     among those of its output: they are those of a model of this output alone. With an `order`,
     int64 (n_outputs,), a tree has all outputs, whose scores are added up in it; all have the same
-    second derivatives, and no column is sparse or has categories.
+    second derivatives.
     """
 
     loss: AnyLoss
@@ -196,8 +196,7 @@ def boost(
 
     def grow() -> None:
         of_a_tree = max(1, n_threads // growing.n_trees)
-        is_plain = growing.order is not None  # no column is bundled, as where members have parts
-        about = growing.rules.min_samples_leaf, of_a_tree, takes_codes, is_plain
+        about = growing.rules.min_samples_leaf, of_a_tree, takes_codes
         booster = Booster(rows, growing, team, ColumnBlocks(rows.coded, *about))
         for _turn in grow_model(booster, thresholds, made, cancelled, watch):
             pass
@@ -326,8 +325,10 @@ class Booster:
         how = weight, team, are_counts, rows.chosen
         losses = losses_by_output(growing.loss, len(growing.initial))
         self._outputs = []
-        for (loss, values), y in zip(losses, np.atleast_2d(rows.y), strict=True):
-            to = self.raw[values], self._packed[values]
+        places = np.arange(len(losses)) if growing.order is None else np.argsort(growing.order)
+        for (loss, values), y, at in zip(losses, np.atleast_2d(rows.y), places, strict=True):
+            packed = self._packed[values if growing.order is None else slice(at, at + 1)]
+            to = self.raw[values], packed
             derivatives = RowDerivatives(loss, growing.initial[values], y, *how, *to)
             self._outputs.append(OutputRows(loss, values, y, derivatives))
         of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FREE_CATEGORIES)
@@ -360,7 +361,9 @@ class Booster:
         if self._draws is not None:
             self._draws.draw(growing.seed, self._number, growing.subsample, self.members)
         values = [tree for output in self._outputs for tree in self._derive(output)]
-        trees = [[tree] for tree in values] if growing.order is None else [values]
+        trees = [[tree] for tree in values]
+        if growing.order is not None:
+            trees = [[values[output] for output in growing.order.tolist()]]
         self._number += 1
         self.let_go()
 
@@ -401,13 +404,13 @@ class Booster:
         for array in (*own, *(each for grower in self._growers for each in grower.arrays)):
             let_go(array)
 
-    def _drawn_of_all(self) -> list[list[int] | None]:
-        """What `sums_of_drawn` says of each value, over all members."""
+    def _drawn_of_all(self) -> list[Any]:
+        """What `sums_of_drawn` says of each value, over all members; of a tree of all, a list."""
         if self._draws is None:
             return [None] * len(self._records)
         drawn = np.array([sums_of_drawn(self._draws, own) for own in self._packed])
-        found: list[list[int] | None] = self._sum(drawn).tolist()
-        return found
+        found: list[list[int]] = self._sum(drawn).tolist()
+        return found if self.growing.order is None else [found]
 
     def finished(self, thresholds: Thresholds) -> list[Tree]:
         """The trees that were grown since the last call, as trees of numbers."""

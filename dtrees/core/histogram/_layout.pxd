@@ -54,6 +54,7 @@ cdef struct Layout:
     double fixed_point
     # GRADIENTS: bits of the sum of hessians; absolute errors: `Criterion.shift_of_products`
     int shift
+    int64_t to_next_output  # GRADIENTS: words from a histogram to that of the next output
 
 
 cdef inline int64_t words_of(CellKind kind, int64_t n_classes) noexcept nogil:

@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove
 
 from dtrees.core.data._structs cimport (
-    ABOVE, AT_MOST, IN_SUBSET, LEAF, SQUARED, PresortedFeature, Split, entry_t
+    ABOVE, AT_MOST, GRADIENT, IN_SUBSET, LEAF, SQUARED, PresortedFeature, Split, entry_t
 )
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, GRADIENTS, OUTPUTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind,
@@ -70,12 +70,16 @@ cdef void read_gradients(Search* q, const Layout* layout, const int64_t* cells,
                          int64_t n_cells) noexcept nogil:
     """Read bins from cells of gradients, whose fields depend on the layout."""
     cdef Bins* bins = q.bins
+    cdef int64_t width = q.n_columns_of_target
     cdef int64_t g = 0
-    cdef int64_t i
+    cdef int64_t i, o
     for i in range(n_cells):
         bins.rank[g] = <uint32_t>i
         bins.row[g] = -1
-        bins.n[g] = decode_gradients(cells + 2 * i, layout.shift, bins.weight + g, bins.target + g)
+        bins.n[g] = decode_gradients(cells + 2 * i, layout.shift, bins.weight + g,
+                                     bins.target + g * width)
+        for o in range(1, width):
+            bins.target[g * width + o] = cells[o * layout.to_next_output + 2 * i + 1]
         g += bins.n[g] > 0
     bins.count = g
 
@@ -340,7 +344,7 @@ cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexc
         scan_buffered(q, first, end, True)
     elif has_small_entropy(q):
         scan_entropy_of_bins(q, NULL, first, end)
-    elif q.kind == OUTPUTS:
+    elif q.kind == OUTPUTS and q.criterion.impurity != GRADIENT:
         scan_bins_of_outputs(q, first, end)
     else:
         for i in range(first, end):

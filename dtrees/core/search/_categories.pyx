@@ -93,15 +93,19 @@ cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept no
 
 
 cdef inline void project_shares(Bins* g, int64_t first, int64_t count, const Share* shares,
-                                int64_t n_shares, const double* axis) noexcept nogil:
-    """Keys: projections of the class shares of the bins on an axis."""
+                                int64_t n_shares, const double* axis,
+                                double smoothing) noexcept nogil:
+    """Keys: projections of the class shares of the bins on an axis.
+
+    smoothing : beside the weight of a bin
+    """
     cdef int64_t i
     for i in range(count):
         g.order[i].key = 0
     for i in range(n_shares):
         g.order[shares[i].bin].key += shares[i].weight * axis[shares[i].label]
     for i in range(count):
-        g.order[i].key = g.order[i].key / <double>g.weight[first + i]
+        g.order[i].key = g.order[i].key / (<double>g.weight[first + i] + smoothing)
 
 
 cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept nogil:
@@ -125,6 +129,7 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
     cdef const Share* shares = <const Share*>(image + K)
     cdef int64_t i, a, b, _step
     cdef double w, x, shift, norm, total = 0
+    cdef double smoothing = q.criterion.smoothing   # of gradients
     if n_shares < 0:
         return False
     memset(q.component, 0, 3 * K * sizeof(double))
@@ -141,7 +146,7 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
             x = <double>g.target[i * K + a]
             if q.criterion.sums_numbers:
                 x = x * q.criterion.scale[a]
-            x = x / w - mean[a]
+            x = x / (w + smoothing) - mean[a]
             image[a] += w * x * x
     b = 0
     for a in range(1, K):
@@ -149,7 +154,7 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
             b = a
     axis[b] = 1.0
     for _step in range(POWER_STEPS):
-        project_shares(g, first, count, shares, n_shares, axis)
+        project_shares(g, first, count, shares, n_shares, axis, smoothing)
         shift = 0
         for a in range(K):
             shift += mean[a] * axis[a]
@@ -169,7 +174,7 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
         norm = sqrt(norm)
         for a in range(K):
             axis[a] = image[a] / norm
-    project_shares(g, first, count, shares, n_shares, axis)
+    project_shares(g, first, count, shares, n_shares, axis, smoothing)
     return True
 
 
@@ -230,7 +235,9 @@ cdef double total_impurity(const Search* q) noexcept nogil:
     if c.of_classes:
         return <double>squares_of_classes(c, t.weight, q.class_totals) / q.W
     if c.impurity == SQUARED_OUTPUTS:
-        return total_of_outputs(q)
+        return total_of_outputs(q, units_of_moment(q))
+    if c.impurity == GRADIENT and by_class(q):
+        return max(total_of_outputs(q, c.square_unit), 0.0)
     if c.impurity == ABSOLUTE:
         return <double>t.moment
     if c.n_classes > 0:
@@ -261,7 +268,8 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
         for i in range(g.count):
             found += (<double>squares_of_classes(q.criterion, g.weight[i], g.target + i * K)
                       / <double>g.weight[i])
-    elif q.criterion.impurity == SQUARED_OUTPUTS:
+    elif q.criterion.impurity == SQUARED_OUTPUTS or (by_class(q)
+                                                     and q.criterion.impurity == GRADIENT):
         for i in range(g.count):
             for k in range(K):
                 D = ((q.W * <double>g.target[i * K + k]
@@ -301,9 +309,9 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
     return found if found > 0 else 0
 
 
-cdef double total_of_outputs(const Search* q) noexcept nogil:
-    """Of several numbers, in the unit of the coarsest one."""
-    cdef double found = <double>q.totals.moment * units_of_moment(q)
+cdef double total_of_outputs(const Search* q, double unit) noexcept nogil:
+    """Of several numbers, in the unit of the coarsest one; unit : of the moment."""
+    cdef double found = <double>q.totals.moment * unit
     cdef double S
     cdef int o
     for o in range(q.criterion.n_outputs):
@@ -358,20 +366,27 @@ cdef inline bint has_one_order(const Search* q) noexcept nogil:
     return q.criterion.n_classes == 2 and q.criterion.n_outputs == 1
 
 
+cdef bint put_in_order(Search* q, int64_t first) noexcept nogil:
+    """The categories first..count of the bins and their keys, not sorted yet; False without
+    memory."""
+    if by_class(q) and not has_one_order(q):
+        return order_by_component(q, first, q.bins.count - first)
+    order_by_mean(q, first)
+    return True
+
+
 cdef void find_subset(Search* q, int64_t first) noexcept nogil:
     cdef Bins* g = q.bins
     cdef int64_t count = g.count - first
     cdef int64_t missing
-    if by_class(q) and not has_one_order(q):
-        if count <= FEW_CATEGORIES:
-            search_subsets(q, first, count)
-            return
-        if not order_by_component(q, first, count):
-            return
-    else:
-        order_by_mean(q, first)
+    cdef bint has_axes = by_class(q) and not has_one_order(q) and q.criterion.impurity != GRADIENT
+    if has_axes and count <= FEW_CATEGORIES:
+        search_subsets(q, first, count)
+        return
+    if not put_in_order(q, first):
+        return
     scan_in_order(q, first, count)
-    if by_class(q) and not has_one_order(q):
+    if has_axes:
         for missing in range(first + 1):
             one_versus_rest(q, first, missing)
 
@@ -410,12 +425,12 @@ cdef void search_ends_and_all(Search* q, int64_t first) noexcept nogil:
     cdef double of_one = q.criterion.category_penalty * impurity_of_row(q)
     cdef double of_column = of_one * <double>(count - FEW_CATEGORIES)
     cdef double of_ends
-    order_by_mean(q, first)
+    if not put_in_order(q, first):
+        return
     scan_ends(q, first, count, of_one)
     of_ends = q.best
-    if not may_beat(q, max(of_ends, q.split.score) + of_column):
+    if not may_beat(q, max(of_ends, q.split.score) + of_column) or not put_in_order(q, first):
         return
-    order_by_mean(q, first)
     q.best = of_ends + of_column
     scan_in_order(q, first, count)
     q.best = q.best - of_column if q.best > of_ends + of_column else of_ends
@@ -424,12 +439,18 @@ cdef void search_ends_and_all(Search* q, int64_t first) noexcept nogil:
 cdef bint may_beat(const Search* q, double least) noexcept nogil:
     """Whether a subset may score more: none is worth what all bins apart are. O(bins)."""
     cdef const Bins* g = q.bins
+    cdef int64_t width = q.n_columns_of_target
     cdef double most = 0
-    cdef int64_t i
+    cdef double s
+    cdef int64_t i, k
     for i in range(g.count):
         if g.weight[i] <= 0:
             return True
-        most += <double>g.target[i] * <double>g.target[i] / <double>g.weight[i]
+        for k in range(width):
+            s = <double>g.target[i * width + k]
+            if by_class(q):
+                s = s * q.criterion.scale[k]
+            most += s * s / <double>g.weight[i]
     return most * UPWARDS > least
 
 

@@ -6,5 +6,5 @@ from dtrees.core.search._search cimport Search
 
 cdef void scan_gradients(Search* q, const Layout* layout, const int64_t* cells, int64_t n_codes,
                          int32_t column) noexcept nogil
-cdef void scan_outputs(Search* q, const Layout* layout, const int64_t* cells, int64_t stride,
-                       int64_t n_codes, int32_t column) noexcept nogil
+cdef void scan_outputs(Search* q, const Layout* layout, const int64_t* cells, int64_t n_codes,
+                       int32_t column) noexcept nogil

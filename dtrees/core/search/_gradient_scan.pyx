@@ -98,8 +98,8 @@ cdef int64_t best_of_outputs(Search* q, const SidesOfNode* node, const int64_t* 
                              int64_t end) noexcept nogil:
     """The first of the boundaries first..end behind n codes with the best score so far; or -1.
 
-    The score is the sum over outputs, in an order that does not depend on that in y. cells : of the
-    first of these codes. sums : of the weight up to each. q.side : gradients before them, IN, OUT
+    The score is that of `score_of_gradients`. cells : of the first of these codes. sums : of the
+    weight up to each. q.side : gradients before them, IN, OUT
     """
     cdef double[CODES_AT_ONCE] left
     cdef double[CODES_AT_ONCE] right
@@ -109,8 +109,7 @@ cdef int64_t best_of_outputs(Search* q, const SidesOfNode* node, const int64_t* 
     cdef int64_t found = -1
     for i in range(n):
         left[i] = right[i] = 0
-    for k in range(q.criterion.n_outputs):
-        o = q.criterion.place[k]
+    for o in range(q.criterion.n_outputs):
         own = cells + o * stride
         gradient, total, scale = q.side[o], q.class_totals[o], q.criterion.scale[o]
         for i in range(n):
@@ -131,14 +130,15 @@ cdef int64_t best_of_outputs(Search* q, const SidesOfNode* node, const int64_t* 
     return found
 
 
-cdef void scan_outputs(Search* q, const Layout* layout, const int64_t* cells, int64_t stride,
-                       int64_t n_codes, int32_t column) noexcept nogil:
-    """As `scan_gradients`, of several outputs, whose cells are `stride` words apart.
+cdef void scan_outputs(Search* q, const Layout* layout, const int64_t* cells, int64_t n_codes,
+                       int32_t column) noexcept nogil:
+    """As `scan_gradients`, of several outputs.
 
     O(outputs x codes), twice where values are missing in the node.
     """
     cdef int64_t sums[2 * (CODES_AT_ONCE + LANES_OF_SCORES)]
     cdef int64_t before[2]
+    cdef int64_t stride = layout.to_next_output
     cdef bint saw_missing = cells[0] != 0
     cdef SidesOfNode node
     cdef int64_t code, n, first, end, found
@@ -153,6 +153,7 @@ cdef void scan_outputs(Search* q, const Layout* layout, const int64_t* cells, in
         before[1] = 0
         for o in range(q.criterion.n_outputs):
             q.side[o] = cells[o * stride + 1] if missing_left else 0
+        q.side_is_clear = False
         code = 1
         while missing_left and code <= n_codes and cells[2 * code] == 0:
             code += 1

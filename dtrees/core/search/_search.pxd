@@ -139,6 +139,7 @@ cdef double score_of_medians(Search* q, int64_t count, bint down) noexcept nogil
 cdef void move_bin(Search* q, int64_t g) noexcept nogil
 cdef double score_of_moved(Search* q, bint down) noexcept nogil
 cdef double score_of_outputs(const Search* q) noexcept nogil
+cdef double score_of_gradients(const Search* q, bint down) noexcept nogil
 cdef void add_outputs_of_row(Search* q, int64_t row) noexcept nogil
 cdef double constrain(const Search* q, int64_t w, int64_t s, double score) noexcept nogil
 cdef double constrain_side(const Search* q, bint down, double score) noexcept nogil
@@ -355,6 +356,8 @@ cdef inline double score_side(Search* q, bint down) noexcept nogil:
     cdef double a, b
     if q.criterion.impurity == SQUARED:
         return squared_score(q.totals.weight, q.totals.target, w, s)
+    if q.criterion.impurity == GRADIENT and by_class(q):
+        return score_of_gradients(q, down)
     if q.criterion.impurity == GRADIENT:
         return gradient_score(q.S, <double>w, rest, <double>s, q.criterion.l2)
     if q.criterion.impurity == POISSON:

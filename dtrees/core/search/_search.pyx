@@ -199,8 +199,7 @@ cdef double squares_of_gradients(const Search* q) noexcept nogil:
     cdef double found = 0
     cdef double s
     cdef int64_t o
-    for k in range(q.criterion.n_outputs):
-        o = q.criterion.place[k]
+    for o in range(q.criterion.n_outputs):
         s = <double>q.class_totals[o] * q.criterion.scale[o]
         found += s * s
     return found
@@ -300,6 +299,24 @@ cdef double score_of_outputs(const Search* q) noexcept nogil:
         D = D * q.criterion.scale[o]
         found += D * D
     return found / (<double>q.w * <double>(W - q.w))
+
+
+cdef double score_of_gradients(const Search* q, bint down) noexcept nogil:
+    """The score of the boundary beside the side, of gradients of several outputs: the sum of
+    `gradient_score`, in the unit of the coarsest one."""
+    cdef double w = <double>q.w + q.criterion.l2
+    cdef double rest = <double>(q.totals.weight - q.w) + q.criterion.l2
+    cdef double side = 0
+    cdef double others = 0
+    cdef double s, t, scale
+    cdef int o
+    for o in range(q.criterion.n_outputs):
+        scale = q.criterion.scale[o]
+        s = <double>q.side[o] * scale
+        t = <double>(q.class_totals[o] - q.side[o]) * scale
+        side += s * s
+        others += t * t
+    return gini_score(rest, w, others, side) if down else gini_score(w, rest, side, others)
 
 
 cdef void move_bin(Search* q, int64_t g) noexcept nogil:

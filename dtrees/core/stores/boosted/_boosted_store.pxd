@@ -14,7 +14,8 @@ from dtrees.core.stores.boosted._column_blocks cimport (
 
 cdef struct Found:
     # The best split of a node, as those know it who have not searched its column. Behind it are
-    # words of a bit a code, of a subset: which codes the node has, and which of them go left.
+    # the gradients of several outputs that its left side has, and words of a bit a code, of a
+    # subset: which codes the node has, and which of them go left.
     Split split
     int64_t n_left          # sums over the rows of its left side
     int64_t weight_left
@@ -99,6 +100,8 @@ cdef void copy_part(const BoostedStore* s, const Part* part, int64_t* histogram,
                     bint back) noexcept nogil
 cdef void tell_split(BoostedStore* s, OpenNode* node, Found* found) noexcept nogil
 cdef int64_t size_of_histogram(const BoostedStore* s) noexcept nogil
+cdef int64_t words_of_outputs(const BoostedStore* s) noexcept nogil
+cdef int64_t to_next_output(const BoostedStore* s) noexcept nogil
 cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil
 cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil
 cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noexcept nogil

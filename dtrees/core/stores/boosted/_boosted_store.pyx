@@ -43,8 +43,8 @@ others what it has found: a split, the sums of its left side, and of a subset th
 The cells of other columns in a histogram are of no use then.
 
 A tree of several outputs has a histogram for each of them, one behind the other. Rows and hessians
-are the same in all of them, so a boundary is permitted in all or none, and scores are added up. All
-rows are here then, and no column is sparse, bundled or has categories.
+are the same in all of them, so a boundary is permitted in all or none, and scores are added up.
+Sparse columns have no bounds then, and are out where they have too few rows.
 """
 from libc.math cimport INFINITY, fabs, fmax, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -149,7 +149,7 @@ cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil:
     return <int64_t*>malloc(s.n_outputs * to_next_output(s) * sizeof(int64_t))
 
 
-cdef inline int64_t to_next_output(const BoostedStore* s) noexcept nogil:
+cdef int64_t to_next_output(const BoostedStore* s) noexcept nogil:
     """Words from a histogram to that of the next output: cells are added to by 128 bits."""
     return (size_of_histogram(s) + 1) // 2 * 2
 
@@ -218,29 +218,32 @@ cdef void bind_part(ColumnBlock* searched, const BoostedStore* s, const Part* pa
 
 
 cdef int64_t size_of_part(const BoostedStore* s, const Part* part) noexcept nogil:
-    """Words of a part of a histogram, with the sums of its sparse columns and of the node."""
-    return (CELL * part.n_cells + SUMS_OF_NODE
-            + (WORDS_OF_SUMS * (part.end - part.first) if s.n_sums > 0 else 0))
+    """Words of a part of a node's histograms, with the sums of its sparse columns and of the node.
+    """
+    return s.n_outputs * (CELL * part.n_cells + SUMS_OF_NODE
+                          + (WORDS_OF_SUMS * (part.end - part.first) if s.n_sums > 0 else 0))
 
 
 cdef void copy_part(const BoostedStore* s, const Part* part, int64_t* histogram, int64_t* words,
                     bint back) noexcept nogil:
-    """Copy a part of a histogram to some words, or back."""
+    """Copy a part of a node's histograms to some words, or back."""
     cdef int64_t[3] start
     cdef int64_t[3] size
-    cdef int k
+    cdef int k, _o
     start[0] = CELL * part.first_cell
     size[0] = CELL * part.n_cells
     start[1] = CELL * s.n_cells + WORDS_OF_SUMS * part.first
     size[1] = WORDS_OF_SUMS * (part.end - part.first) if s.n_sums > 0 else 0
     start[2] = size_of_histogram(s) - SUMS_OF_NODE
     size[2] = SUMS_OF_NODE
-    for k in range(3):
-        if back:
-            memcpy(histogram + start[k], words, size[k] * sizeof(int64_t))
-        else:
-            memcpy(words, histogram + start[k], size[k] * sizeof(int64_t))
-        words += size[k]
+    for _o in range(s.n_outputs):
+        for k in range(3):
+            if back:
+                memcpy(histogram + start[k], words, size[k] * sizeof(int64_t))
+            else:
+                memcpy(words, histogram + start[k], size[k] * sizeof(int64_t))
+            words += size[k]
+        histogram += to_next_output(s)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -366,18 +369,36 @@ cdef double bound_of(const StoredSums* sums, double common) noexcept nogil:
 # ---------------------------------------------------------------------------------------------
 # search
 
+cdef bint complete_outputs(BoostedStore* s, const Search* q, int32_t j, const StoredSums* sums,
+                           int64_t* cells) noexcept nogil:
+    """`complete_column`, of all outputs; without sums `complete_bundled`, which may say no."""
+    cdef const Column* column = s.store.params.columns + j
+    cdef int shift = s.store.params.layout.shift
+    cdef Totals totals = q.totals
+    cdef int64_t stride = to_next_output(s)
+    cdef int o
+    for o in range(s.n_outputs):
+        if s.n_outputs > 1:
+            totals.target = q.class_totals[o]
+        if sums != NULL:
+            complete_column(column, <const StoredSums*>(<const int64_t*>sums + o * stride),
+                            &totals, shift, cells + o * stride)
+        elif not complete_bundled(column, &totals, shift, s.store.params.limits.min_rows,
+                                  cells + o * stride):
+            return False
+    return True
+
+
 cdef void search_column(BoostedStore* s, Search* q, int64_t* histogram,
                         int32_t j) noexcept nogil:
     """Search a column; the node's split is that of the column if it is better."""
     cdef const Column* column = s.store.params.columns + j
     cdef int64_t* cells = histogram + CELL * s.cell_of_column[j]
     cdef uint32_t last = last_ordered(column)
-    if s.is_bundled[j] and not complete_bundled(
-        column, &q.totals, s.store.params.layout.shift, s.store.params.limits.min_rows, cells
-    ):
+    if s.is_bundled[j] and not complete_outputs(s, q, j, NULL, cells):
         return
-    if s.n_outputs > 1:
-        scan_outputs(q, &s.store.params.layout, cells, to_next_output(s), column.n_codes, j)
+    if s.n_outputs > 1 and last == ALL_ORDERED:
+        scan_outputs(q, &s.store.params.layout, cells, column.n_codes, j)
     elif last == ALL_ORDERED and PATH_IS_ON("gradient_scan"):
         scan_gradients(q, &s.store.params.layout, cells, column.n_codes, j)
     else:
@@ -400,6 +421,13 @@ cdef void search_block(BoostedStore* s, int64_t b, OpenNode* node, const uint8_t
 
 cdef inline const uint32_t* rows_of_lesser(const ChildSearch* search) noexcept nogil:
     return NULL if search.s.is_whole else search.s.rows + search.lesser.start
+
+
+cdef inline RowsOfNode rows_of_output(const ChildSearch* search, int o) noexcept nogil:
+    """The rows of the smaller child, and their derivatives of an output."""
+    return RowsOfNode(rows_of_lesser(search), search.n_here,
+                      search.s.derivatives + o * search.s.n_rows,
+                      search.s.store.params.layout.shift)
 
 
 cdef void count_and_search_chunk(void* job, int64_t number) noexcept nogil:
@@ -425,17 +453,17 @@ cdef void count_chunk(void* job, int64_t number) noexcept nogil:
     cdef RowsOfNode node
     cdef int64_t* histogram
     cdef int o
-    if block.is_sparse:
-        sums = sums_of(s, block, lesser.histogram)
-        node = RowsOfNode(rows, search.n_here, s.derivatives, shift)
-        if s.is_whole:
-            count_by_column(&block.stored, columns, &node, sums, lesser.histogram)
-            return
-        sum_by_row(&block.stored, &node, sums)
-        count_by_row(&block.stored, columns, &node, sums, lesser.histogram)     # none is out
-        return
     for o in range(s.n_outputs):
         histogram = lesser.histogram + o * to_next_output(s)
+        if block.is_sparse:
+            sums = sums_of(s, block, histogram)
+            node = rows_of_output(search, o)
+            if s.is_whole:
+                count_by_column(&block.stored, columns, &node, sums, histogram)
+            else:
+                sum_by_row(&block.stored, &node, sums)
+                count_by_row(&block.stored, columns, &node, sums, histogram)    # none is out
+            continue
         memset(histogram + CELL * block.first_cell, 0, CELL * block.n_cells * sizeof(int64_t))
         count_block(block, columns, rows, search.n_here, s.derivatives + o * s.n_rows, shift,
                     histogram)
@@ -468,7 +496,11 @@ cdef void search_stored_column(BoostedStore* s, Search* q, OpenNode* node, int32
     cdef const Column* column = s.store.params.columns + j
     cdef int64_t* cells = node.histogram + CELL * s.cell_of_column[j]
     cdef int shift = s.store.params.layout.shift
-    complete_column(column, sums, &node.totals, shift, cells)
+    if s.n_outputs > 1:
+        complete_outputs(s, q, j, sums, cells)
+        search_column(s, q, node.histogram, j)
+        return
+    complete_column(column, sums, &node.totals, shift, cells)  # its own: 1.02, sparse tables
     search_column(s, q, node.histogram, j)
     note_searched(q, column, cells, shift, common, sums)
 
@@ -487,7 +519,7 @@ cdef void search_stored_block(BoostedStore* s, int64_t b, OpenNode* node, const 
     cdef int64_t k, i
     cdef int32_t j
     cdef double common
-    begin_node(q, &node.totals, NULL, node.path, &node.above)
+    begin_node(q, &node.totals, node.class_totals, node.path, &node.above)
     common = common_score(q)
     for i in range(-1, block.n_columns):
         k = first if i < 0 else i
@@ -511,32 +543,46 @@ cdef void search_sparse(ChildSearch* search, int64_t number, bint is_counted) no
     cdef const ColumnBlock* block = s.searched + number
     cdef const Column* columns = s.store.params.columns
     cdef int shift = s.store.params.layout.shift
-    cdef RowsOfNode node = RowsOfNode(
-        rows_of_lesser(search), search.n_here, s.derivatives, shift)
-    cdef StoredSums* sums = sums_of(s, block, search.lesser.histogram)
-    cdef StoredSums* of_other
+    cdef RowsOfNode node
+    cdef StoredSums* sums
     cdef Removal removal
+    cdef int64_t* histogram
     cdef int64_t first = CELL * block.first_cell
-    if s.is_whole and not is_counted:
-        count_by_column(&block.stored, columns, &node, sums, search.lesser.histogram)
-    elif not is_counted:
-        sum_by_row(&block.stored, &node, sums)
-    if search.search_other:
-        of_other = sums_of(s, block, search.other.histogram)
+    cdef int64_t next_one
+    cdef int o
+    for o in range(s.n_outputs):
+        next_one = o * to_next_output(s)
+        node = rows_of_output(search, o)
+        histogram = search.lesser.histogram + next_one
+        sums = sums_of(s, block, histogram)
+        if s.is_whole and not is_counted:
+            count_by_column(&block.stored, columns, &node, sums, histogram)
+        elif not is_counted:
+            sum_by_row(&block.stored, &node, sums)
+        if not search.search_other:
+            continue
         removal = removal_of(s.searches[number], &search.lesser.totals, &search.other.totals,
                              shift)
-        take_off_sums(&removal, sums, block.n_columns, of_other)
+        take_off_sums(&removal, sums, block.n_columns,
+                      sums_of(s, block, search.other.histogram + next_one))
         if is_counted:
-            subtract_words(search.other.histogram + first, search.lesser.histogram + first,
+            subtract_words(search.other.histogram + next_one + first, histogram + first,
                            CELL * block.n_cells)
         else:
-            take_off_stored(&block.stored, &node, of_other, search.other.histogram)
+            take_off_stored(&block.stored, &node,
+                            sums_of(s, block, search.other.histogram + next_one),
+                            search.other.histogram + next_one)
+    if search.search_other:
         search_stored_block(s, number, search.other, search.drawn_of_other,
                             s.found + 2 * number + 1)
-    if search.search_lesser:
+    for o in range(s.n_outputs if search.search_lesser else 0):
+        node = rows_of_output(search, o)
+        histogram = search.lesser.histogram + o * to_next_output(s)
+        sums = sums_of(s, block, histogram)
         begin_bounds_of(sums, block.n_columns, shift, s.store.params.limits.min_rows)
         if not (is_counted or s.is_whole):
-            count_by_row(&block.stored, columns, &node, sums, search.lesser.histogram)
+            count_by_row(&block.stored, columns, &node, sums, histogram)
+    if search.search_lesser:
         search_stored_block(s, number, search.lesser, search.drawn_of_lesser,
                             s.found + 2 * number)
 
@@ -545,7 +591,7 @@ cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noex
     """Make a split that was found the one of the leader's search; of a subset, with its bins."""
     begin_node(s.store.search, &node.totals, node.class_totals, node.path, &node.above)
     if split.test == IN_SUBSET and s.told != NULL:
-        take_subset(s.store.search, s.store.params.columns + split.column, s.told)
+        take_subset(s, s.store.params.columns + split.column)
     elif split.test == IN_SUBSET:
         search_column(s, s.store.search, node.histogram, split.column)
     else:
@@ -556,7 +602,7 @@ cdef void tell_split(BoostedStore* s, OpenNode* node, Found* found) noexcept nog
     """Complete what is known of a split that was found here."""
     cdef Search* q = s.store.search
     cdef const Column* column = s.store.params.columns + found.split.column
-    cdef uint64_t* has = <uint64_t*>(found + 1)
+    cdef uint64_t* has = <uint64_t*>(outputs_of(found) + words_of_outputs(s))
     cdef Totals left
     cdef Route route
     cdef uint32_t rank
@@ -566,6 +612,8 @@ cdef void tell_split(BoostedStore* s, OpenNode* node, Found* found) noexcept nog
     route = route_of(&q.split, last_ordered(column), q.split_subset, q.split_subset_words)
     sum_left(s, node, found.split.column, &route, &left)
     found.n_left, found.weight_left, found.target_left = left.n, left.weight, left.target
+    if s.n_outputs > 1:
+        sum_outputs_left(s, node, found.split.column, &route, outputs_of(found))
     if found.split.test != IN_SUBSET:
         return
     memset(has, 0, 2 * words_of_subset(column) * sizeof(uint64_t))
@@ -576,10 +624,22 @@ cdef void tell_split(BoostedStore* s, OpenNode* node, Found* found) noexcept nog
             has[words_of_subset(column) + (rank >> 6)] |= <uint64_t>1 << (rank & 63)
 
 
-cdef void take_subset(Search* q, const Column* column, const Found* found) noexcept nogil:
+cdef inline int64_t* outputs_of(const Found* found) noexcept nogil:
+    """The gradients of several outputs that the left side has."""
+    return <int64_t*>(found + 1)
+
+
+cdef int64_t words_of_outputs(const BoostedStore* s) noexcept nogil:
+    """How many there are."""
+    return s.n_outputs if s.n_outputs > 1 else 0
+
+
+cdef void take_subset(BoostedStore* s, const Column* column) noexcept nogil:
     """Make a subset that another member has found the one of a search, with its bins."""
+    cdef Search* q = s.store.search
+    cdef const Found* found = s.told
     cdef int64_t n = words_of_subset(column)
-    cdef const uint64_t* has = <const uint64_t*>(found + 1)
+    cdef const uint64_t* has = <const uint64_t*>(outputs_of(found) + words_of_outputs(s))
     cdef uint32_t rank
     if not (reserve_bins(q, <int64_t>column.n_codes + 1)
             and enlarge(q, <void**>&q.split_subset, n * sizeof(uint64_t))):
@@ -724,7 +784,10 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
         store.search.out_of_memory = True
         return
     if s.n_outputs > 1:
-        sum_outputs_left(s, node, j, &member.route, left.class_totals)
+        if s.told == NULL:
+            sum_outputs_left(s, node, j, &member.route, left.class_totals)
+        else:
+            memcpy(left.class_totals, outputs_of(s.told), s.n_outputs * sizeof(int64_t))
         for o in range(s.n_outputs):
             right.class_totals[o] = node.class_totals[o] - left.class_totals[o]
     if s.told == NULL:
