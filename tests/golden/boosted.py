@@ -72,6 +72,8 @@ SEVERAL = (  # loss, table, rows, weight, strategy, rules
     ("squared_error", "numbers", 4_000, "none", "multi_output_tree", RULES[0]),
     ("absolute_error", "steps", 3_000, "whole", "multi_output_tree", RULES[1]),
     ("huber", "wide", 2_000, "fractions", "multi_output_tree", RULES[6]),
+    ("squared_error", "mixed", 3_000, "whole", "multi_output_tree", RULES[5]),
+    ("squared_error", "sparse", 2_000, "fractions", "multi_output_tree", RULES[4]),
 )
 
 
