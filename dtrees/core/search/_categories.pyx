@@ -69,7 +69,8 @@ cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept no
     -1 without memory."""
     cdef Bins* g = q.bins
     cdef int64_t K = q.criterion.n_classes
-    cdef int64_t most = min(count * K, q.totals.n * q.criterion.n_outputs)
+    cdef int64_t of_row = K if q.criterion.sums_numbers else q.criterion.n_outputs
+    cdef int64_t most = min(count * K, q.totals.n * of_row)
     cdef int64_t size = 3 * K * sizeof(double) + most * sizeof(Share)
     cdef int64_t n_shares = 0
     cdef int64_t i, a, t
