@@ -89,6 +89,12 @@ class Outputs(Target):
         return self.n_classes if self.kind == "classification" else 1 + self.n_outputs
 
     @property
+    def labels(self) -> list[Any] | None:
+        """Labels of each output; None: these are numbers."""
+        of_outputs = [own.classes for own in self.of_outputs]
+        return of_outputs if self.kind == "classification" else None
+
+    @property
     def most_classes(self) -> int:
         """Number of classes of the output that has most; 0: of numbers."""
         return max(own.n_classes for own in self.of_outputs)
@@ -116,12 +122,15 @@ class Outputs(Target):
     def order_of_outputs(self) -> np.ndarray:
         """Outputs in an order that depends on their numbers alone, int64 (n_outputs,).
 
-        Rows count by their weights: a row of weight 2 is as good as two. Outputs that this does not
-        tell apart are the same, or there is a collision of 128 bits.
+        Rows count by their weights: a row of weight 2 is as good as two. One of weight 0 counts
+        once, so that the order of a training set is that of all rows, where none has a weight.
+        Outputs that this does not tell apart are the same, or there is a collision of 128 bits.
         """
         wy = self.wy
         if wy is None:
             wy = self.y if self.w is None else self.w[:, None].astype(np.int64) * self.y
+        if self.w is not None:
+            wy = wy + self.y * (self.w == 0)[:, None]
         sums = wy.view(np.uint64).sum(axis=0)
         mixed = self.y.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)

@@ -731,6 +731,11 @@ class Target(LockedArrays):
         return (self,)
 
     @property
+    def labels(self) -> Any:
+        """Labels, sorted: an array, of several columns of y a list of them; None of numbers."""
+        return self.classes
+
+    @property
     def most_classes(self) -> int:
         """Number of classes of the column that has most; 0: of numbers."""
         return self.n_classes
@@ -866,7 +871,8 @@ class Target(LockedArrays):
         """The target in the same units, in which rows that are not chosen, bool, weigh nothing."""
         if self.w is None:
             return replace(self, w=rows.astype(np.uint16), wy=None)
-        return replace(self, w=self.w * rows, wy=None if self.wy is None else self.wy * rows)
+        wy = None if self.wy is None else (self.wy.T * rows).T
+        return replace(self, w=self.w * rows, wy=wy)
 
     @staticmethod
     def stack(parts: Sequence[Target]) -> Target:

@@ -235,7 +235,7 @@ class BaseModel(BaseEstimator):
         if book.feature_names is not None:
             learned["feature_names_in_"] = book.feature_names
         if isinstance(target, Outputs) and target.kind == "classification":
-            learned["classes_"] = [own.classes for own in target.of_outputs]
+            learned["classes_"] = target.labels
             learned["n_classes_"] = [own.n_classes for own in target.of_outputs]
         elif target.kind == "classification":
             learned |= {"classes_": target.classes, "n_classes_": target.n_classes}

@@ -228,13 +228,17 @@ class FitPlan:
         state = self.estimator.random_state
         return _seed_of(int(state)) if isinstance(state, Integral) else _draw(state)
 
-    def read(self, X: Any, y: Any) -> tuple[Table | PartitionedTable, np.ndarray]:
-        """A table, and a target of as many rows; ValueError: one is not what it should be.
+    def read(self, X: Any, y: Any) -> tuple[Table | PartitionedTable, Any]:
+        """A table, and a target of as many rows: a list of columns, where there are several.
 
-        Of classifiers, numbers that are no labels are refused, too.
+        ValueError: one is not what it should be. Of classifiers, numbers that are no labels are
+        refused, too.
         """
-        table = X if isinstance(X, PartitionedTable) else read_table(X)
         own = self.estimator
+        columns = columns_of_outputs(y) if own._takes_outputs and not own._adds_steps else None
+        if columns is not None:
+            return self.read_outputs(X, columns, self._asked_of_outputs(X)), columns
+        table = X if isinstance(X, PartitionedTable) else read_table(X)
         reader = f"this validation of {type(own).__name__}" if own._takes_outputs else None
         values = one_target(y, type(own).__name__, reader)
         if len(values) != table.n_rows:
@@ -246,6 +250,13 @@ class FitPlan:
             check_finite(values, "y")
             check_classification_targets(values)
         return table, values
+
+    def target(self, values: Any, sample_weight: Any) -> Target:
+        """What `read` says of y, and the weights, as integers."""
+        own = self.estimator
+        encode = own._encode_outputs if isinstance(values, list) else own._encode_target
+        found: Target = encode(values, sample_weight)
+        return found
 
     def read_outputs(
         self, X: Any, columns: Sequence[Any], asked: Mapping[str, bool]
@@ -373,9 +384,8 @@ class FitPlan:
         stats: FitStatistics | None = None,
     ) -> Encoded:
         """Code a table and its target (`columns`: y and weights), and resolve the rules."""
-        y, sample_weight = columns
-        table: Table | PartitionedTable
         target: Target
+        y, sample_weight = columns
         if is_lazy(y):
             rows = RowsElsewhere.of(
                 self.estimator, X, {"y": y, "sample_weight": sample_weight}, stats
@@ -385,13 +395,8 @@ class FitPlan:
             if isinstance(coded, CodedMatrix):  # codes are here, after all
                 target = Target.stack(computed(*rows.target.each()))
             return self.resolve(book, coded, target, seed)
-        columns_of_y = columns_of_outputs(y) if self.estimator._takes_outputs else None
-        if columns_of_y is not None:
-            table = self.read_outputs(X, columns_of_y, self._asked_of_outputs(X))
-            target = self.estimator._encode_outputs(columns_of_y, sample_weight)
-        else:
-            table, values = self.read(X, y)
-            target = self.estimator._encode_target(values, sample_weight)
+        table, values = self.read(X, y)
+        target = self.target(values, sample_weight)
         return self.resolve(*self.code(table, seed, run, stats, sample_weight), target, seed)
 
 

@@ -28,9 +28,10 @@ def with_labels(scoring: Any, classes: np.ndarray | None) -> Any:
     Log-loss and Brier score are then defined for rows that lack a class. Without its labels, they
     would have to guess the classes from these rows, and fail. What is no scorer of scikit-learn
     with a parameter ``labels`` stays as it is. So do scorers of predicted classes, where ``labels``
-    has another meaning. `classes` are sorted; None: regression.
+    has another meaning. `classes` are sorted, or a list of those of several targets, of which no
+    scorer is told; None: regression.
     """
-    if classes is None or scoring is None:
+    if classes is None or scoring is None or isinstance(classes, list):
         return scoring
     if isinstance(scoring, list | tuple | set):
         scoring = {name: name for name in scoring}

@@ -40,6 +40,7 @@ import numpy as np
 from dtrees.callbacks import Bar
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.outputs import Outputs
 from dtrees.coding.tables import Table
 from dtrees.coding.target import (
     GivenRows,
@@ -108,8 +109,9 @@ class UnitGroup:
         target, weighs = self.target, ClassWeights.of_target(own, 1)
         assert target.w is not None
         assert own.w is not None
-        w = np.where(rows, own.w, target.w)
-        wy = None if own.wy is None or target.wy is None else np.where(rows, own.wy, target.wy)
+        w, wy = np.where(rows, own.w, target.w), None
+        if own.wy is not None and target.wy is not None:
+            wy = np.where(rows, own.wy.T, target.wy.T).T
         self.target = replace(target, w=w, wy=wy)
         if weighs is not None and self.class_weights is not None:
             self.class_weights = self.class_weights.with_those(weighs)
@@ -128,7 +130,9 @@ class UnitGroup:
 class Codes:
     """A table and its target as one way of coding has them."""
 
-    values: Any  # the target as it was read, (n_rows,); a `LazyColumn` with a `SpreadTarget`
+    # the target as it was read: (n_rows,), a list of columns, or a `LazyColumn`, whose target is a
+    # `SpreadTarget`
+    values: Any
     target: Target
     seed: int  # of a fit
     book: CodeBook
@@ -152,7 +156,7 @@ class TrainingTable:
     init_score: Any = None
     saved: SavedGrowths | None = None
     told: set[str] = field(default_factory=set, init=False)  # what was logged of it
-    _read: tuple[Table | PartitionedTable, np.ndarray] | None = field(default=None, init=False)
+    _read: tuple[Table | PartitionedTable, Any] | None = field(default=None, init=False)
     _seed: int | None = field(default=None, init=False)  # of all fits without a random state
     _codes: dict[Hashable, tuple[Any, ...]] = field(default_factory=dict, init=False)
     _targets: dict[Hashable, Target] = field(default_factory=dict, init=False)
@@ -206,7 +210,7 @@ class TrainingTable:
             _, values, target = self._target_here(plan)
         return Codes(values, target, seed, *self._codes[key])
 
-    def _target_here(self, plan: FitPlan) -> tuple[Table | PartitionedTable, np.ndarray, Target]:
+    def _target_here(self, plan: FitPlan) -> tuple[Table | PartitionedTable, Any, Target]:
         """The table and the target as they were read, and the target of a fit."""
         if self._read is None:
             y = self.y.here() if isinstance(self.y, LazyColumn) else self.y
@@ -215,7 +219,7 @@ class TrainingTable:
         key, is_plain = _key_of_target(plan)
         target = self._targets.get(key) if is_plain else None
         if target is None:
-            target = plan.estimator._encode_target(values, self.sample_weight)
+            target = plan.target(values, self.sample_weight)
             if is_plain:
                 self._targets[key] = target
         return table, values, target
@@ -279,7 +283,9 @@ class TrainingTable:
         elif target.kind == "classification":
             y = target.y
         else:
-            y = codes.values.astype(np.float64, copy=False)
+            values = codes.values
+            y = np.column_stack(values) if isinstance(values, list) else values
+            y = y.astype(np.float64, copy=False)
         if not is_elsewhere or target.n_live == target.n_rows:
             return y, sets.totals(target.has_weight)
         return y, self._counts_of_sets(plan, sets, 1, _live_rows)[:, 0]
@@ -433,18 +439,19 @@ def _grouped(
             own.w is None
             or isinstance(own, SpreadTarget)
             or own.means is not None
+            or (weight is not None and own.n_outputs > 1)  # weights are those of this set
             or (own.class_multiplier is not None) != (weight == "balanced")
         ):
             models[number] = _fitted(plan, training.of_sets([number]), own)
         else:  # what a row adds is a function of its weight, its y and the units
-            key = tuple(getattr(own, unit) for unit in UNITS)
+            key = (*(getattr(own, unit) for unit in UNITS), *_order_of(own))
             if key in by_unit:
                 by_unit[key].take(number, own, sets.rows(number))
             else:
                 plain = replace(own, class_multiplier=None, class_exponent=0)
                 by_unit[key] = UnitGroup(plain, [number], ClassWeights.of_target(own, 1))
     weighs_sums = weight is not None and whole.w_exponent == 0 and not plan.estimator.bootstrap
-    if weighs_sums and first.numbers:
+    if weighs_sums and whole.n_outputs == 1 and first.numbers:
         if isinstance(whole, SpreadTarget):
             counts, totals = table.class_totals(plan, sets.some(first.numbers))
         else:
@@ -520,7 +527,7 @@ def _fitted(plan: FitPlan, training: Training, target: Target) -> Any:
 
 
 def _targets(
-    plan: FitPlan, encoded: Encoded, values: np.ndarray, sample_weight: Any, sets: Resampling
+    plan: FitPlan, encoded: Encoded, values: Any, sample_weight: Any, sets: Resampling
 ) -> Iterator[Target | Exception | None]:
     """For each set None where its target is that of all rows, less the rows outside; else its own.
 
@@ -531,21 +538,25 @@ def _targets(
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     counts = sets.totals(whole.has_weight) > 0
     # with an exponent of 0 classes weigh what they do in each set
-    weighs_classes = plan.class_weight is not None and whole.w_exponent != 0
+    weighs_classes = plan.class_weight is not None and (
+        whole.w_exponent != 0 or whole.n_outputs > 1
+    )
     is_balanced = weighs_classes and whole.class_multiplier is not None
     weighs = sample_weight is not None or plan.class_weight is not None
     same_units = not (weighs_classes or (weighs and plan.estimator.bootstrap)) and (
-        whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0)
+        whole.w is None
+        or (whole.kind == "classification" and whole.w_exponent == 0 and not _order_of(whole))
     )
     if same_units and encoded.rules.criterion == "poisson":
-        counts &= sets.totals(whole.y) > 0  # else `fit` raises
+        for y in np.atleast_2d(whole.y.T):
+            counts &= sets.totals(y) > 0  # else `fit` raises
     for number, has_rows in enumerate(counts.tolist()):
         if same_units and has_rows:
             yield None
             continue
         mine = sets.rows(number)
         try:
-            own = plan.estimator._encode_target(values, weight * mine)
+            own = plan.target(values, weight * mine)
         except ValueError as error:
             yield error
             continue
@@ -578,14 +589,21 @@ def _targets_elsewhere(
         yield None if is_shared and own.units.are_those_of(rows.units) else own.target
 
 
+def _order_of(target: Target) -> tuple[int, ...]:
+    """Several targets: the order in which their scores are added up, if it matters."""
+    return tuple(target.order.tolist()) if isinstance(target, Outputs) else ()
+
+
 def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:
     """Whether a target is another one whose other rows weigh nothing, in the same units."""
     if any(getattr(own, unit) != getattr(whole, unit) for unit in (*UNITS, "class_exponent")):
+        return False
+    if _order_of(own) != _order_of(whole):
         return False
     if own.means is not None and not rows.all():  # other rows are drawn as if they weighed 1
         return False
     expected = whole if rows.all() else whole.only(rows)
     if expected.wy is None and own.wy is not None and expected.w is not None:
-        expected = replace(expected, wy=expected.w.astype(np.int64) * expected.y)
+        expected = replace(expected, wy=(expected.w.astype(np.int64) * expected.y.T).T)
     names = ("y", "w", "wy", "class_multiplier", "means")
     return all(np.array_equal(getattr(own, name), getattr(expected, name)) for name in names)

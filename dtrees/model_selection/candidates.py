@@ -222,7 +222,7 @@ class Cells:
     def __init__(
         self, growth: Growth, fitted: FittedSets, limits: PruningGrid | None = None
     ) -> None:
-        self.growth, self.fitted, self.classes = growth, fitted, fitted.target.classes
+        self.growth, self.fitted, self.classes = growth, fitted, fitted.target.labels
         self._has_shares = limits is None and growth.has_shares()
         self._limits: dict[int, PruningGrid] = {} if limits is None else {0: limits}
         self._walked: dict[int, list[_Walked]] = {}

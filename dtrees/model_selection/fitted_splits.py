@@ -35,6 +35,7 @@ from sklearn.metrics import check_scoring, get_scorer
 
 from dtrees._warnings import warn
 from dtrees.coding.labels import is_missing
+from dtrees.coding.outputs import columns_of_outputs
 from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import WHOLE
 from dtrees.estimators.boosting import BaseBoosting
@@ -90,7 +91,9 @@ def scores_by_leaves(
     `sample_weight` is what rows count in the scores. None: a fit has failed, models are made of
     several trees, or scikit-learn should be asked.
     """
-    by_name = leaf_scores_of(scoring, of_classes=cells.classes is not None)
+    target = cells.fitted.target
+    of_classes = target.kind == "classification"
+    by_name = leaf_scores_of(scoring, of_classes=of_classes, n_outputs=target.n_outputs)
     models = cells.fitted.models[: len(splits)]
     if by_name is None or isinstance(cells, BoostedCells):
         return None
@@ -357,7 +360,7 @@ def refuse_unfit_scorer(scoring: Any, estimator: Any, work: SplitTable) -> None:
 
     Where scikit-learn's functions go on, and every score is nan.
     """
-    if scoring is None or not is_classifier(estimator):
+    if scoring is None or not is_classifier(estimator) or columns_of_outputs(work.table.y):
         return
     if isinstance(work.table.y, LazyColumn):
         classes = work.table.rows_elsewhere(FitPlan.of(estimator)).target.classes
@@ -370,7 +373,8 @@ def warn_of_undefined(
     scores: Mapping[str, np.ndarray], splits: Sequence[Split], y: Any, scoring: Any
 ) -> None:
     """Warn (UndefinedMetricWarning) of what `undefined` and `without_positive_class` find."""
-    if not any(own.dtype.kind == "f" and np.isnan(own).any() for own in scores.values()):
+    are_defined = not any(own.dtype.kind == "f" and np.isnan(own).any() for own in scores.values())
+    if are_defined or columns_of_outputs(y) is not None:
         return
     for found in (undefined(scores, splits, y), without_positive_class(scores, scoring, y)):
         if found is not None:
@@ -486,11 +490,11 @@ class FittedSplits:
         as sums over leaves where they will do; the held-out rows walk once. `error_score` is for a
         scorer that fails.
         """
-        of_classes = cells.classes is not None
+        of_classes, n_outputs = cells.classes is not None, cells.fitted.target.n_outputs
         sums = {
             name: scorer
             for name, scorer in scoring.items()
-            if leaf_scores_of(scorer, of_classes=of_classes) is not None
+            if leaf_scores_of(scorer, of_classes=of_classes, n_outputs=n_outputs) is not None
         }
         by_leaves = scores_by_leaves(cells, self.splits, sums) if sums else None
         found = {} if by_leaves is None else by_leaves.scores

@@ -42,6 +42,7 @@ from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dtrees._forks import cached_property
+from dtrees.coding.outputs import shares_by_output
 from dtrees.core.model.nested_trees import (
     PruningGrid,
     sums_over_alphas,
@@ -368,11 +369,16 @@ SCORES = {
 }
 
 
-def leaf_scores_of(scoring: Any, *, of_classes: bool) -> dict[str, LeafScore] | None:
+def leaf_scores_of(
+    scoring: Any, *, of_classes: bool, n_outputs: int = 1
+) -> dict[str, LeafScore] | None:
     """Scores by leaves that a ``scoring`` of scikit-learn asks for, by the names of their results.
 
-    The name is "score" where there is one scorer. None: some scorer is no function of such sums.
+    The name is "score" where there is one scorer. None: some scorer is no function of such sums, or
+    there are several targets.
     """
+    if n_outputs > 1:
+        return None
     asked: dict[str, Any]
     if isinstance(scoring, Mapping):
         asked = dict(scoring)
@@ -437,15 +443,43 @@ def _sums_of(score: LeafScore, held_out: HeldOut, limits: PruningGrid) -> np.nda
     return sums_over_leaves(held_out.tree, integers, limits) * unit
 
 
+def _errors_in_nodes(held_out: HeldOut, power: int) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of the rows of every node, if it were a leaf, of several targets: sums and squares.
+
+    O(rows x depth x targets): squares of means need all products of two targets otherwise.
+    """
+    tree, node, y = held_out.tree, held_out.leaves, held_out.y
+    parent = np.full(tree.node_count, -1, dtype=np.intp)
+    for children in (tree.children_left, tree.children_right):
+        parent[children[tree.test != LEAF]] = np.flatnonzero(tree.test != LEAF)
+    said = held_out.values
+    if not tree.is_regression:
+        shares = shares_by_output(said, tree.n_classes)
+        said = np.column_stack([own.argmax(axis=1) for own in shares])
+    sums, squares = np.zeros(tree.node_count), np.zeros(tree.node_count)
+    while len(node) > 0:
+        if tree.is_regression:
+            errors = (np.ldexp(y - said[node], -power) ** 2).mean(axis=1)
+        else:
+            errors = (y != said[node]).mean(axis=1)
+        sums += np.bincount(node, errors, minlength=len(sums))
+        squares += np.bincount(node, errors**2, minlength=len(sums))
+        node = parent[node]
+        y, node = y[node >= 0], node[node >= 0]
+    return sums, squares
+
+
 def errors_of_alphas(
     held_out: HeldOut, alphas: np.ndarray, power: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Errors of pruned trees, 0 or 1 for a class, squared for a number; float64 (n_alphas,) each.
 
-    The sum over the rows, and the sum of their squares. Numbers are counted in units of
-    ``2**power``, so that no power of them over- or underflows.
+    Of several targets their mean. The sum over the rows, and the sum of their squares. Numbers are
+    counted in units of ``2**power``, so that no power of them over- or underflows.
     """
-    if not held_out.tree.is_regression:
+    if held_out.tree.n_outputs > 1:
+        of_nodes = list(map(fixed_point, _errors_in_nodes(held_out, power)))
+    elif not held_out.tree.is_regression:
         wrong = held_out.counts.sum(axis=1) - _right(held_out)
         of_nodes = [(wrong, 1.0)]
     else:

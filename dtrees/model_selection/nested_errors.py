@@ -45,6 +45,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 
+from dtrees.coding.outputs import columns_of_outputs
 from dtrees.constraints import (
     ARRAY,
     CONFIDENCE,
@@ -415,6 +416,12 @@ def nested_standard_error(
             f"nested_standard_error scores the model that a search ends with, and this "
             f"{type(estimator).__name__} has refit={estimator.refit!r}, which leaves none. Give "
             "refit=True, or the name of the score that decides."
+        )
+    columns = columns_of_outputs(y)
+    if columns is not None:
+        raise ValueError(
+            f"y has {len(columns)} columns, and nested_standard_error does not support several "
+            "targets yet. Call it with each of them."
         )
     prepared = prepare(arguments, X, y, reason=None, draw=draw)
     if prepared.reason is not None:

@@ -22,6 +22,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
 from dtrees._forks import cached_property
+from dtrees.coding.outputs import shares_by_output
+from dtrees.estimators.prediction import labels_of_outputs, logarithms_of
 from dtrees.estimators.scorers import with_labels
 from dtrees.model_selection.folds import TEST, TRAIN, Split, side_of
 
@@ -117,7 +119,12 @@ class PrefittedProxy(BaseEstimator):
         classes = self.models.classes
         if classes is not None:
             # by number: scikit-learn has numbered y, and asks for classes of the training side only
-            self.classes_ = classes if self.by_label else np.unique(y)
+            self.classes_ = classes
+            if not self.by_label:
+                are_several = isinstance(classes, list)
+                self.classes_ = (
+                    list(map(np.unique, np.transpose(y))) if are_several else np.unique(y)
+                )
         return self
 
     @property
@@ -129,26 +136,35 @@ class PrefittedProxy(BaseEstimator):
         """A label or a number for every row."""
         values = self._values(X)
         if not hasattr(self, "classes_"):
-            return values[:, 0]
+            return values[:, 0] if values.shape[1] == 1 else values
+        if isinstance(self.classes_, list):
+            return labels_of_outputs(self.classes_, self._by_output(values))
         labels: np.ndarray = self.classes_.take(values.argmax(axis=1))
         return labels
 
     @available_if(_has_classes)
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Shares of the classes."""
+    def predict_proba(self, X: np.ndarray) -> Any:
+        """Shares of the classes; of several targets a list."""
         values = self._values(X)
+        if isinstance(self.classes_, list):
+            shares = self._by_output(values)
+            if self.by_label:
+                return shares
+            return [own[:, some] for own, some in zip(shares, self.classes_, strict=True)]
         return values if self.by_label else values[:, self.classes_]
 
     @available_if(_has_classes)
-    def predict_log_proba(self, X: np.ndarray) -> np.ndarray:
+    def predict_log_proba(self, X: np.ndarray) -> Any:
         """Logarithms of the shares."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return logarithms_of(self.predict_proba(X))
 
     @available_if(_has_scores)
     def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Raw predictions, of boosted models."""
         return self.models.scores(*self._cell(), X[:, 0])
+
+    def _by_output(self, values: np.ndarray) -> list[np.ndarray]:
+        return shares_by_output(values, list(map(len, self.models.classes)))
 
     def _values(self, X: np.ndarray) -> np.ndarray:
         return self.models.values(*self._cell(), X[:, 0])

@@ -526,10 +526,10 @@ class FittedSearches:
                 self._found.append(search_rows(search, work.table, sides[number]))
 
     @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
+    def classes(self) -> Any:
+        """Labels of the classes, of several targets a list; None for regression."""
         fitted = [found[1] for found in self._found if not isinstance(found, Exception)]
-        return fitted[0].target.classes if fitted else None
+        return fitted[0].target.labels if fitted else None
 
     def error(self, number: int) -> Exception | None:
         """Why there is no search of a set."""

@@ -341,7 +341,9 @@ def surface_of(
     cells = grown.cells(whole, ParameterGrid(grid), _limits_of(whole, depths, limits))
     found = grown.scores_of_cells(cells, {"score": scoring}, error_score)
     scores = found["score"].reshape(len(depths), len(limits), len(splits))
-    by_leaves = leaf_scores_of(scoring, of_classes=grown.fitted.target.classes is not None)
+    target = grown.fitted.target
+    of_classes = target.kind == "classification"
+    by_leaves = leaf_scores_of(scoring, of_classes=of_classes, n_outputs=target.n_outputs)
     name = str(getattr(scoring, "__name__", scoring))
     if by_leaves is not None:
         name = by_leaves["score"].name

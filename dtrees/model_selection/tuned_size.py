@@ -32,6 +32,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from dtrees.coding.outputs import columns_of_outputs
 from dtrees.constraints import ARRAY, CV, SCORER, OneOf, checked
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.scorers import is_own_loss
@@ -188,7 +189,8 @@ def tune(
     if is_boosted(estimator):
         return _tune_iterations(estimator, work, rule, scoring)
     is_forest = hasattr(estimator, "n_estimators")
-    by_leaves = leaf_scores_of(scoring, of_classes=is_classifier(estimator))
+    n_outputs = len(columns_of_outputs(work.table.y) or [work.table.y])
+    by_leaves = leaf_scores_of(scoring, of_classes=is_classifier(estimator), n_outputs=n_outputs)
     has_few = is_forest or by_leaves is None
     surface = surface_of(
         estimator,

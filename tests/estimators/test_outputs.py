@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn.model_selection
 from sklearn import ensemble, tree
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_multilabel_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import explained_variance_score, f1_score, r2_score
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import KFold, cross_val_score
 
 import dtrees
 from dtrees import (
@@ -28,6 +29,7 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.export import to_lightgbm, to_onnx, to_sklearn, trees_to_dataframe
 from dtrees.inspection import (
     held_out_importances,
@@ -36,7 +38,14 @@ from dtrees.inspection import (
     plot_tree,
     shap_values,
 )
-from dtrees.model_selection import cross_validate
+from dtrees.model_selection import (
+    GridSearchCV,
+    cost_complexity_cv,
+    cross_val_predict,
+    cross_validate,
+    tuned_size,
+    validation_surface,
+)
 
 CLASSIFIERS = (DecisionTreeClassifier, RandomForestClassifier, ExtraTreesClassifier)
 REGRESSORS = (DecisionTreeRegressor, RandomForestRegressor, ExtraTreesRegressor)
@@ -674,11 +683,95 @@ def test_importances_of_rows_take_the_model_of_one_target(table):
         assert ask(model.of_target(1), X, y[:, 1]).argmax() == 2
 
 
-def test_folds_are_fitted_one_by_one(table):
-    X, _, numbers = table
-    model = RandomForestRegressor(3, random_state=0)
-    found = cross_validate(model, X, numbers, cv=3)["test_score"]
-    np.testing.assert_array_equal(found, cross_val_score(model, X, numbers, cv=3))
+def off_by(model, X, y):
+    """A score of any targets: how far off a model is, on average."""
+    return -np.abs(model.predict(X) - y).mean()
+
+
+FOLDED = {
+    "numbers": (DecisionTreeRegressor(random_state=0), {}),
+    "weights": (DecisionTreeRegressor(random_state=0), {"sample_weight": True}),
+    "poisson": (DecisionTreeRegressor(criterion="poisson", random_state=0), {}),
+    "labels": (DecisionTreeClassifier(random_state=0), {}),
+    "heavy labels": (DecisionTreeClassifier(random_state=0), {"sample_weight": True}),
+    "classes": (DecisionTreeClassifier(criterion="entropy", random_state=0), {}),
+    "balanced": (DecisionTreeClassifier(class_weight="balanced", random_state=0), {}),
+    "by class": (DecisionTreeClassifier(class_weight=[{1: 3.0}, None], random_state=0), {}),
+    "forest": (RandomForestRegressor(**FOREST), {}),
+    "bags by weight": (RandomForestClassifier(**FOREST), {"sample_weight": True}),
+    "extra trees": (ExtraTreesClassifier(**FOREST), {}),
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_models_of_folds_are_fits(table, name):
+    X, classes, numbers = table
+    X, (model, given) = X.round(1), FOLDED[name]
+    y = np.abs(numbers) if name == "poisson" else numbers
+    if is_classifier(model):
+        y = classes % 2 if "labels" in name else classes
+    weight = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+    params = {"sample_weight": weight} if given else None
+    cv = KFold(4, shuffle=True, random_state=0)
+    found = cross_validate(model, X, y, cv=cv, params=params, scoring=off_by, return_estimator=True)
+    for (train, test), own, score in zip(
+        cv.split(X), found["estimator"], found["test_score"], strict=True
+    ):
+        mine = np.isin(np.arange(len(X)), train) * (weight if given else 1.0)
+        alone = clone(model).fit(X, y, sample_weight=mine)
+        for one, other in zip(trees_of(own), trees_of(alone), strict=True):
+            for field, array in one.arrays().items():
+                np.testing.assert_array_equal(array, other.arrays()[field], field)
+        assert score == off_by(alone, X[test], y[test])
+    said = cross_val_predict(model, X, y, cv=cv, params=params)
+    np.testing.assert_array_equal(said[test], own.predict(X[test]))
+    if is_classifier(model):
+        shares = cross_val_predict(model, X, y, cv=cv, params=params, method="predict_proba")
+        for one, other in zip(shares, own.predict_proba(X[test]), strict=True):
+            np.testing.assert_array_equal(one[test], other)
+
+
+@pytest.mark.parametrize("made_y", [np.asarray, np.ndarray.tolist, pd.DataFrame])
+def test_targets_of_folds_have_any_form(table, made_y):
+    X, classes, _ = table
+    labels, model = classes % 2, DecisionTreeClassifier(max_depth=3, random_state=0)
+    scores = cross_validate(model, X, made_y(labels), cv=3)["test_score"]
+    np.testing.assert_array_equal(scores, cross_val_score(model, X, labels, cv=3))
+
+
+def test_searches_and_surfaces_are_loops(table):
+    X, _, y = table
+    model, depths = DecisionTreeRegressor(random_state=0), [1, 3, 5]
+    search = GridSearchCV(model, {"max_depth": depths}, cv=4).fit(X, y)
+    theirs = sklearn.model_selection.GridSearchCV(model, {"max_depth": depths}, cv=4).fit(X, y)
+    mean = search.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(mean, theirs.cv_results_["mean_test_score"])
+    assert_same_tree(search.best_estimator_.tree_, theirs.best_estimator_.tree_)
+    surface = validation_surface(model, X, y, max_depth=depths, min_samples_split=[2, 30], cv=4)
+    np.testing.assert_allclose(surface.scores[:, 0].mean(axis=1), mean)
+    assert tuned_size(model, X, y, list(KFold(4).split(X))).chosen.scores.shape == (4,)
+    forest = RandomForestRegressor(4, random_state=0)
+    sizes = validation_surface(forest, X, y, max_depth=[2], min_samples_split=[2], cv=4)
+    expected = cross_validate(clone(forest).set_params(max_depth=2), X, y, cv=4)
+    np.testing.assert_allclose(sizes.scores[0, 0], expected["test_score"])
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeRegressor, DecisionTreeClassifier])
+def test_pruning_is_a_loop(table, kind):
+    X, classes, numbers = table
+    y = classes if kind is DecisionTreeClassifier else numbers / numbers.std(axis=0)
+    path = cost_complexity_cv(kind(random_state=0), X, y, cv=KFold(3))
+    errors = np.empty((len(path.ccp_alphas), len(X)))
+    for step, alpha in enumerate(path.fold_alphas.tolist()):
+        for train, test in KFold(3).split(X):
+            mine = np.isin(np.arange(len(X)), train).astype(float)
+            model = kind(random_state=0, ccp_alpha=min(alpha, 1e9)).fit(X, y, mine)
+            off = model.predict(X[test]) - y[test]
+            off = off != 0 if kind is DecisionTreeClassifier else off**2
+            errors[step, test] = off.mean(axis=1)
+    np.testing.assert_allclose(path.errors, errors.mean(axis=1))
+    np.testing.assert_allclose(path.standard_errors, errors.std(axis=1) / len(X) ** 0.5, rtol=1e-6)
+    assert path.model(path.best_alpha).get_n_leaves() == path.n_leaves[path.best_index]
 
 
 def test_scikit_learn_takes_them(table):

@@ -25,13 +25,20 @@ from dtrees.core.model.tree import Forest
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.parallel import LocalRunner
 from tests.conftest import training_sets_seen
-from tests.laws.tables import Example, coded, coded_sparse, examples, grow_tree
+from tests.laws.tables import Example, coded, coded_sparse, grow_tree
+from tests.laws.tables import examples as of_one_target
 from tests.laws.test_growth import assert_equal
+from tests.laws.test_outputs import several
 from tests.registers import wide_registers
 
 SEEDS = st.integers(0, 2**32 - 1)
 TOGETHER = Tuning(shared_rows=0)
 few = settings(max_examples=max(20, settings.default.max_examples // 2))  # as sets are many
+
+
+def examples(**given):
+    """Examples of one target, or of several."""
+    return st.one_of(of_one_target(**given), several(**given))
 
 
 def folds(n_rows: int, n_folds: int, seed: int) -> np.ndarray:

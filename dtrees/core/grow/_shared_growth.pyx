@@ -30,7 +30,7 @@ from libc.string cimport memcpy, memset
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
 from dtrees.core.data._columns cimport MOST_INTERVALS, STORED_SPARSE, Intervals, without_entries
 from dtrees.core.data._memory cimport claim
-from dtrees.core.data._structs cimport PresortedFeature, RowStatistics
+from dtrees.core.data._structs cimport BY_FUNCTION, PresortedFeature, RowStatistics
 from dtrees.core.grow._single_tree cimport (
     Arena, ArenaLease, Growth, GrowthMemory, RecordMemory, allow, begin_growth, end_growth, grow_for
 )
@@ -40,7 +40,8 @@ from dtrees.core.grow._node_buffer cimport (
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
 from dtrees.core.histogram._layout cimport (
-    COUNT, LARGEST_FIELD, PACKED, WEIGHTED_CLASSES, WEIGHTED_SUM, Layout, has_classes, words_of
+    COUNT, LARGEST_FIELD, OUTPUTS, PACKED, WEIGHTED_CLASSES, WEIGHTED_SUM, Layout, has_classes,
+    words_of
 )
 from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._intervals cimport MOST_CLASSES
@@ -74,12 +75,12 @@ cdef enum:
 WIDTH_OF_INTERVALS = MOST_INTERVALS + 1     # of a column, with that of missing values
 
 
-def has_intervals(bint draws, bint is_constrained, int64_t n_rows, int n_classes, tuning):
+def has_intervals(bint draws, bint has_bounds, int64_t n_rows, int n_classes, tuning):
     """Whether columns of many codes are searched by intervals.
 
-    is_constrained : values have to rise or fall along some column.
+    has_bounds : the criterion has some, and no values have to rise or fall along a column.
     """
-    return (not draws and not is_constrained and n_rows >= tuning.interval_rows
+    return (not draws and has_bounds and n_rows >= tuning.interval_rows
             and n_classes <= MOST_CLASSES)
 
 
@@ -164,8 +165,11 @@ cdef class TrainingSets:
             self.bind_class_weights(weights_of_classes[0], weights_of_classes[1])
         self.choose_cells()
         self.list_dense()
-        if has_intervals(draws, dataset.params.limits.monotonic != NULL, dataset.n_rows,
-                         dataset.params.criterion.n_classes, tuning):
+        has_bounds = (dataset.params.limits.monotonic == NULL
+                      and dataset.params.criterion.impurity != BY_FUNCTION
+                      and dataset.params.criterion.n_outputs == 1)
+        if has_intervals(draws, has_bounds, dataset.n_rows, dataset.params.criterion.n_classes,
+                         tuning):
             self.intervals = dataset.bound.intervals(dataset.n_rows, tuning.interval_codes)
             if self.intervals != NULL:
                 self.part_earlier()
@@ -245,7 +249,7 @@ cdef class TrainingSets:
         cdef int64_t total = 0
         cdef int64_t i
         self.layout = self.dataset.params.layout
-        if of_row.value != NULL:
+        if of_row.value != NULL or self.layout.kind == OUTPUTS:
             return
         if has_classes(self.layout.kind):
             if (self.layout.n_classes != 2 or self.params_of[0].draws or self.of_class is not None):

@@ -88,12 +88,17 @@ def pieces_of_sets(
     sets = Sets(target, rules, resampling, scales)
     pieces: dict[int, list[Subtree]] = {}
     largest = numbers_of(coded, target, rules[0], tuning)
-    for bundle in [] if why_alone(coded, rules[0], tuning) else sets.bundles(largest):
+    for bundle in [] if why_alone(coded, target, rules[0], tuning) else sets.bundles(largest):
         scale = sets.scales[bundle[0]]
         dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
         own = None if sets.class_weights is None else sets.class_weights_of(bundle)
         times = (
-            target.times if draws(rules[0], coded) and dataset.is_weighted and own is None else None
+            target.times
+            if draws(rules[0], coded)
+            and dataset.is_weighted
+            and own is None
+            and target.n_outputs == 1
+            else None
         )
         cells, has = sets.resampling.cells_of(bundle)
         total_weight, least_of = sets.limits_of(bundle)
@@ -146,29 +151,35 @@ def numbers_of(
     dense = coded.storage != SPARSE
     width = np.minimum(coded.n_codes[dense] + 1, 2 * coded.n_rows)
     is_ordered = coded.n_ordered[dense] == coded.n_codes[dense]
-    is_constrained = rules.monotonic is not None
-    if has_intervals(draws(rules, coded), is_constrained, coded.n_rows, target.n_classes, tuning):
+    has_bounds = (
+        rules.monotonic is None
+        and not CRITERIA[rules.criterion].is_function
+        and target.n_outputs == 1
+    )
+    if has_intervals(draws(rules, coded), has_bounds, coded.n_rows, target.n_classes, tuning):
         many = is_ordered & (coded.n_codes[dense] >= max(tuning.interval_codes, WIDTH_OF_INTERVALS))
         few = max(WIDTH_OF_INTERVALS, 2 * tuning.interval_rows)
         width[many] = np.minimum(width[many], few)
     return int(width.max(initial=0)) * (target.n_statistics + 1)
 
 
-def why_alone(coded: CodedMatrix, rules: GrowthRules, tuning: Tuning) -> str:
+def why_alone(coded: CodedMatrix, target: Target, rules: GrowthRules, tuning: Tuning) -> str:
     """Why no sets of such a growth go together; empty where they may.
 
     To count all codes of a column of many codes, for each cell and set, costs more than growths one
-    by one. Bounds of intervals of codes know neither orders nor random splits.
+    by one. Bounds of intervals of codes know neither orders, random splits nor several targets.
     """
     if rules.criterion in OF_USERS:
         return "their criterion is a user's"
     if not CRITERIA[rules.criterion].has_sums:
         return "their criterion has no sums that sets could share"
-    if tuning.shared_rows > 0 and (rules.random_splits or rules.monotonic is not None):
-        many = (coded.storage != SPARSE) & (coded.n_codes >= tuning.interval_codes)
-        if 2 * many.sum() > coded.n_columns:
-            what = "random splits" if rules.random_splits else "monotonic_cst"
-            return f"most columns have many values, whose intervals have no bounds with {what}"
+    many = (coded.storage != SPARSE) & (coded.n_codes >= tuning.interval_codes)
+    if tuning.shared_rows > 0 and target.n_outputs > 1 and many.any():
+        return "columns of many values have no bounds of intervals with several targets"
+    has_no_bounds = rules.random_splits or rules.monotonic is not None
+    if tuning.shared_rows > 0 and has_no_bounds and 2 * many.sum() > coded.n_columns:
+        what = "random splits" if rules.random_splits else "monotonic_cst"
+        return f"most columns have many values, whose intervals have no bounds with {what}"
     return ""
 
 
@@ -176,7 +187,7 @@ def n_alone(
     coded: CodedMatrix, target: Target, rules: GrowthRules, resampling: Resampling
 ) -> tuple[int, str]:
     """How many of some sets grow on their own, and why those do."""
-    reason = why_alone(coded, rules, Tuning())
+    reason = why_alone(coded, target, rules, Tuning())
     if reason:
         return resampling.n_sets, reason
     sets = Sets(target, [rules] * resampling.n_sets, resampling)
@@ -236,11 +247,14 @@ class Sets:
         if self._criterion == "poisson":
             counts = slice(None) if target.w is None else target.w > 0
             of_cell = np.ones(resampling.mix.shape[1], dtype=np.int64)
-            np.maximum.at(of_cell, self.cells[counts], target.y[counts])
+            y = target.y if target.n_outputs == 1 else target.y.max(axis=1)
+            np.maximum.at(of_cell, self.cells[counts], y[counts])
             own_cells = map(resampling.has, range(resampling.n_sets))
             largest = [int(of_cell[has].max(initial=1)) for has in own_cells]
         self.scales = [
-            scale_of_sums(weight, largest[number], self.units[number], self._criterion)
+            scale_of_sums(
+                weight, largest[number], self.units[number], self._criterion, target.n_outputs
+            )
             for number, weight in enumerate(units.tolist())
         ]
 

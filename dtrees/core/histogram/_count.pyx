@@ -142,10 +142,8 @@ cdef inline void count_codes(const code_t* codes, const NodeRows* r, const Layou
         count_kind(codes, r, CLASSES, layout.n_words, cells)
     elif layout.kind == OUTPUTS and r.weight != NULL:  # gathered, in `of_row`
         count_gathered(codes, r, OUTPUTS, layout.n_words, cells)
-    elif layout.kind == OUTPUTS and r.row_id != NULL:  # of one set, and not gathered
-        count_in(codes, r, OUTPUTS, layout.n_words, RENUMBERED, cells)
     elif layout.kind == OUTPUTS:
-        count_in(codes, r, OUTPUTS, layout.n_words, 0, cells)
+        count_kind(codes, r, OUTPUTS, layout.n_words, cells)
     else:
         count_kind(codes, r, WEIGHTED_CLASSES, layout.n_words, cells)
 

@@ -50,7 +50,9 @@ from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, LEAF, RowStatistics, Totals
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._layout cimport PACKED, Layout, add_words, decode, encode, subtract_words
-from dtrees.core.histogram._totals cimport add_to_totals, add_totals, clear_totals, weigh_totals
+from dtrees.core.histogram._totals cimport (
+    add_to_totals, add_totals, are_alike, clear_totals, weigh_totals
+)
 from dtrees.core.search._bins cimport bins_of_histogram, search_bins, weigh_bins
 from dtrees.core.search._criterion cimport NONE
 from dtrees.core.search._entry_scan cimport LAST, NOTHING, scan
@@ -415,11 +417,33 @@ cdef void sum_members(SharedStore* s, SharedNode* node) noexcept nogil:
                 bits &= bits - 1
                 add_to_totals(s.of_row, &s.store.params.layout, node.some[i],
                               &open.totals, open.class_totals)
+        for m in range(node.n_members if s.of_row.n_outputs > 0 else 0):
+            node.open[m].totals.lowest = 0
+            node.open[m].totals.highest = has_other_numbers(s.of_row, node, m)
     for m in range(node.n_members):
         if s.of_class != NULL:
             weigh_totals(&node.open[m].totals, node.open[m].class_totals,
                          class_weights(s, node, m), K)
         describe(&node.open[m], &s.params_of[node.set_of[m]])
+
+
+cdef bint has_other_numbers(const RowStatistics* of_row, const SharedNode* node,
+                            int member) noexcept nogil:
+    """Several outputs: whether not all rows of a member have the same numbers."""
+    cdef int64_t first = -1
+    cdef int64_t i
+    cdef uint32_t row
+    for i in range(node.n + node.n_some if of_row.value != NULL else 0):
+        if i < node.n and node.without[node.cell[i]] >> member & 1:
+            continue
+        if i >= node.n and not node.who[i - node.n] >> member & 1:
+            continue
+        row = node.rows[i] if i < node.n else node.some[i - node.n]
+        if first < 0:
+            first = row
+        elif not are_alike(of_row, first, row):
+            return True
+    return False
 
 
 cdef void unpack_members(SharedStore* s, SharedNode* node) noexcept nogil:
