@@ -12,6 +12,7 @@ absolute as soon as ``[project.urls]`` names a ``Source``, and are plain text un
 """
 
 import glob
+import multiprocessing
 import os
 import re
 import tomllib
@@ -167,6 +168,8 @@ def description():
     return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:)", rf"\1{source}/blob/HEAD/", text)
 
 
+# Two translate at a time where they are forked; others would begin with this file.
+IN_PROCESSES = 2 if multiprocessing.get_start_method() == "fork" else 0
 KIND = SANITIZE.replace(",", "-") or ("debug" if DEBUG else "paths" if PATHS else "release")
 
 setup(
@@ -177,6 +180,7 @@ setup(
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=UTILITIES,
         build_dir="build/" + KIND,
+        nthreads=IN_PROCESSES,
     ),
     options={"build_ext": {"parallel": 2}},
 )

@@ -154,6 +154,7 @@ def same(one, other):
     return all(np.array_equal(arrays[0][n], arrays[1][n], equal_nan=True) for n in arrays[0])
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("criterion", ["chi_square", "gain_ratio"])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
@@ -182,6 +183,7 @@ def test_folds_grow_together(n_classes, criterion, class_weight, weighted, caplo
             assert all(map(same, *trees))
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("criterion", ["chi_square", "gain_ratio"])
 @pytest.mark.parametrize("forest", ["RandomForest", "ExtraTrees", "Bagging"])

@@ -5,35 +5,14 @@ import os
 import re
 import subprocess
 import sys
-from functools import partial
-from pathlib import Path
 
 import pytest
 
-from tests.cli.asking import ask
 from tests.pages import PAGES, ROOT, blocks
 
-pd = pytest.importorskip("pandas")
+pytest.importorskip("pandas")
 
 COMPLETE = [ROOT / "README.md", ROOT / "docs" / "index.md"]  # each of their blocks is complete
-
-
-@pytest.fixture
-def few_rows(tmp_path, monkeypatch):
-    """Its folder is that of the reader, with 700 rows of the example."""
-    name = Path("examples") / "adult.csv.gz"
-    (tmp_path / "examples").mkdir()
-    pd.read_csv(ROOT / name, nrows=700).to_csv(tmp_path / name, index=False)
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def threads(monkeypatch):
-    """Workers of clusters that commands start are threads."""
-    import distributed
-
-    in_threads = partial(distributed.LocalCluster, processes=False)
-    monkeypatch.setattr(distributed, "LocalCluster", in_threads)
 
 
 def commands():
@@ -57,17 +36,6 @@ def shown():
 def without_ends(text):
     """Lines without blanks at their ends, since tables are as wide as their column names."""
     return "".join(line.rstrip() + "\n" for line in text.splitlines())
-
-
-@pytest.mark.long
-@pytest.mark.rest
-@pytest.mark.usefixtures("few_rows", "threads")
-def test_the_commands_on_the_pages_run_on_a_few_rows():
-    for words in commands():
-        folds = "3" if "--nested-error" in words else "2"
-        done = ask(*words, *(["--folds", folds] if words[0] == "cv" else []))
-        assert done.exit_code == 0, (words, done.output)
-        assert done.stdout
 
 
 @pytest.mark.long

@@ -52,7 +52,7 @@ def told(document):
     return json.dumps({**facts, "seconds": 0, "file": ""})
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("regime", [None, "replicated", "partitioned"])
 def test_cv_of_many_files(regime, folder, address):
     how = ("--target", "class", "--drop", "amount", *FOREST)
@@ -68,7 +68,7 @@ def test_cv_of_many_files(regime, folder, address):
     assert found["growth"]["lost_workers"] == 0
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("regime", [None, "replicated", "partitioned"])
 def test_cv_of_a_boosted_model(regime, folder, address):
     how = ("--target", "class", "--drop", "amount", "--folds", 3, "--model", "boosting")
@@ -89,6 +89,7 @@ def test_cv_of_a_tree(folder, address):
     assert found["file"] == f"{parts[0]} and 2 more"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("last", "kind"), [("2024-08-22", "ordered"), ("never", "categorical"), (None, "ordered")]
 )
@@ -162,7 +163,7 @@ def test_fit_and_report(folder, address, tmp_path):
     assert "part-" in page.read_text()
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("target", ["class", "amount"])
 @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
 def test_cv_with_hash_folds_and_scorers(target, regime, folder, address):

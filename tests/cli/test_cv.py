@@ -126,6 +126,7 @@ def test_all_scores_are_printed(csv, tmp_path):
     assert html.count("always saying the largest class") == 1  # its score by the first name
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", ["balanced_accuracy", "roc_auc"])
 @pytest.mark.parametrize("nested", [False, True])
 def test_the_first_scorer_chooses_the_size(csv, name, nested):
@@ -363,6 +364,7 @@ def test_version_and_help():
         assert words in process("predict", "--help").stdout
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("target", ["class", "amount"])
 @pytest.mark.parametrize("kind", ["tree", "forest", "boosting"])
 def test_the_nested_standard_error(target, kind, csv):
@@ -510,6 +512,7 @@ def test_a_tree_that_asks_nothing(csv):
 BOOSTED = ("--model", "boosting", "--max-iter", 9, "--min-samples-leaf", 4)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("scoring", [(), ("neg_log_loss", "accuracy")])
 @pytest.mark.parametrize(("option", "rule"), [("--tune", "best"), ("--tune-simplest", "simplest")])
 def test_iterations_of_a_boosted_model(noisy, option, rule, scoring):

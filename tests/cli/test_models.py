@@ -122,6 +122,7 @@ def test_losses_are_those_of_the_estimators(task):
     assert set(LOSSES[task]) == set(estimator_class("boosting", task)._losses)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("model", list(KINDS))
 def test_every_kind_fits(csv, tmp_path, task, model):

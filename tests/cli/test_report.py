@@ -138,6 +138,7 @@ def test_evil_names_are_text(reports):
     assert "<i>yes</i>" not in text
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("options", [[], ["--tune-nested"]], ids=str)
 def test_a_page_says_that_a_chosen_size_is_scored_too_well(csv, tmp_path, options):
     out = tmp_path / "a.html"

@@ -80,7 +80,7 @@ def _with_missing(frame):
     return frame
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", NEAR)
 def test_every_integer_is_a_category_of_its_own(case, form, tmp_path):

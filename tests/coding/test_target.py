@@ -289,6 +289,7 @@ def test_balanced_class_weights():
 fractions = st.lists(st.floats(0.01, 100), min_size=2, max_size=40)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("spare_bits", [0, 5])
 def test_balanced_classes_of_a_great_total_fit_their_bits(spare_bits):
     totals = [36 * 10**14] + [4 * 10**14 // 5_999] * 5_999

@@ -82,7 +82,7 @@ def bags_belong_to_row_numbers(forest) -> dict[str, str]:
     }
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore:alpha is of loss='huber' only")  # a check sets any alpha
 @parametrize_with_checks(ESTIMATORS)
@@ -90,7 +90,7 @@ def test_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kind", [AdaBoostRegressor, IsolationForest, *FORESTS])
 def test_forests_with_bags(kind):
     forest = kind(n_estimators=5)
@@ -122,6 +122,7 @@ def test_nothing_fails_and_nothing_is_expected_to(kind):
             assert "array_api" in result["check_name"], result
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", [AdaBoostClassifier, AdaBoostRegressor, *TREES, *FORESTS])
 def test_column_names(kind):
     # scikit-learn runs this on its own estimators only

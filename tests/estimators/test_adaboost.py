@@ -162,6 +162,7 @@ TABLES = {
 class TestLoop:
     """The trees are those of a loop over fits of trees with other weights, bit for bit."""
 
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("weights", [None, "whole", "fractions"])
     @pytest.mark.parametrize("depth", [1, 3])
     @pytest.mark.parametrize("table", TABLES)
@@ -210,6 +211,7 @@ class TestLoop:
             weight = weight * np.where(counts, beta ** (1 - far), 0)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("table", [CANCER, DIGITS], ids=["cancer", "digits"])
 def test_classes_as_of_scikit_learn(table, depth):
@@ -227,6 +229,7 @@ def test_classes_as_of_scikit_learn(table, depth):
         assert_allclose(model.feature_importances_, other.feature_importances_, atol=1e-9)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("loss", ["linear", "square", "exponential"])
 def test_numbers_as_of_scikit_learn(loss):
     X, y = DIABETES

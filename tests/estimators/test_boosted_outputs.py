@@ -72,6 +72,7 @@ def assert_trees_are(model, alone, output, n_values=1):
             np.testing.assert_array_equal(getattr(tree, name), getattr(other, name))
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("rules", RULES, ids=["plain", "draws", "steps", "depth"])
 @pytest.mark.parametrize("loss", LOSSES, ids=[*map(str, LOSSES[:-1]), "own"])

@@ -81,7 +81,7 @@ def broken(model, rows, column, direction):
 
 
 class TestMonotonic:
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(5)
     @pytest.mark.parametrize(("is_classifier", "name"), EVERY)
     @given(seed=st.integers(0, 999), weights=st.sampled_from(["none", "whole", "fractions"]))
     def test_never_broken(self, is_classifier, name, seed, weights):
@@ -205,6 +205,7 @@ BOTH = {"monotonic_cst": DIRECTIONS, "interaction_cst": [{0, 1}, {1, 2, 3}]}
 
 
 class TestWherever:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         "kind", [dtrees.RandomForestRegressor, dtrees.ExtraTreesClassifier], ids=["numbers", "two"]
     )

@@ -106,6 +106,7 @@ def test_grid_search_on_workers(classes, backend, monkeypatch):
     assert_array_equal(search.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"])
 
 
+@pytest.mark.one_of(2)
 @each(*CLASSIFIERS, *REGRESSORS)
 def test_predictions_of_cross_validation(model, classes):
     X, y = classes
@@ -174,6 +175,7 @@ def test_stacking_and_voting(classes, numbers):
     assert voting.score(*classes) > 0.9
 
 
+@pytest.mark.one_of(2)
 @each(*CLASSIFIERS)
 def test_calibration(model, classes):
     X, y = classes
@@ -183,6 +185,7 @@ def test_calibration(model, classes):
         assert calibrated.score(X, y) > 0.85
 
 
+@pytest.mark.one_of(2)
 @each(*REGRESSORS)
 def test_inspection(model, numbers):
     X, y = numbers

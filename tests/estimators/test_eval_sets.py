@@ -121,6 +121,7 @@ def test_curves_are_those_of_the_stages(kinds, target, weighted, begins, n_jobs,
     assert plain.evals_result_ == {}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", TARGETS)
 def test_scorers_of_scikit_learn_by_name(target):
     kind, ys = TARGETS[target]
@@ -194,7 +195,7 @@ def test_the_best_score_is_that_of_the_best_iteration(target, fraction, tmp_path
     assert kind(**PLAIN).fit(X, ys[0], eval_set=[(X1, ys[1])]).best_score_ is None
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_first_set_and_the_score_decide(target):
     """As the same rows that are given as X_val; further curves change nothing."""
@@ -301,7 +302,7 @@ def test_dask_collections_and_a_worker():
     assert list(model.evals_result_) == ["training"]
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("begins", [False, True])
 def test_a_fit_that_goes_on_has_the_curves_of_one_fit(target, begins, tmp_path):
@@ -634,6 +635,7 @@ NUMERIC = {
 TARGET_FORMS = [np.asarray, list, pd.Series, pl.Series, pd.DataFrame, lambda y: y[:, None]]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", [*FORMS, *NUMERIC])
 @pytest.mark.filterwarnings("ignore:A column-vector y was passed", "ignore:X .* feature names")
 def test_copies_of_the_rows_of_the_fit_are_known_in_any_form(name):

@@ -286,6 +286,7 @@ class TestEarlyStopping:
             forest.fit(*IRIS)
         assert not hasattr(forest, "forest_")
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("first", [5, 30, 150])
     def test_warm_start_gives_the_forest_that_is_grown_at_once(self, first, caplog):
         whole = RandomForestClassifier(200, oob_tol=0.002, random_state=1).fit(*CANCER)
@@ -375,7 +376,7 @@ def weight_of(rows, n_rows):
     return weight
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
@@ -401,6 +402,7 @@ def test_each_is_the_forest_of_its_fit(name, n_jobs, grown):
     assert (name == "none ends") == (set(sizes) == {model.n_estimators})
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("share", [1, 40])
 def test_waves_change_nothing(share, monkeypatch):
     model, (X, y) = CASES["numbers"]

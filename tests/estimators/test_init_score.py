@@ -213,6 +213,7 @@ def test_sparse_tables_and_dask_collections():
     assert same_trees(there, expected)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("case", ["two", "three", "poisson"])
 def test_answers_of_collections_are_lazy(case):
     """Bit for bit those of the rows in memory, however the collections are cut."""

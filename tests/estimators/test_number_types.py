@@ -63,7 +63,7 @@ SHARES = FITTED.predict_proba(X.astype(float))
 @layouts
 @pytest.mark.parametrize("dtype", NUMBERS)
 class TestNumbers:
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     def test_of_a_table(self, dtype, layout):
         table = LAYOUTS[layout](X.astype(dtype))
         for given in table, np.asfortranarray(table), table[:, ::-1].copy()[:, ::-1]:
@@ -71,7 +71,7 @@ class TestNumbers:
                 assert tree(given, max_bins=max_bins) == tree(X.astype(float), max_bins=max_bins)
             assert_array_equal(FITTED.predict_proba(given), SHARES)
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     def test_of_what_belongs_to_rows(self, dtype, layout):
         table, form = X.astype(float), LAYOUTS[layout]
         assert tree(table, form(Y.astype(dtype))) == tree(table)
@@ -85,7 +85,7 @@ class TestNumbers:
         ]
         assert nodes(bags[0]) == nodes(bags[1])
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     def test_of_blocks(self, dtype, layout):
         table = da.from_array(LAYOUTS[layout](X.astype(dtype)), chunks=(25, 3))
         y = da.from_array(LAYOUTS[layout](Y.astype(dtype)), chunks=40)

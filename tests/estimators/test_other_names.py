@@ -151,6 +151,7 @@ def test_parameters_of_other_boosting_are_here_or_have_an_answer(library, names)
                 assert public <= set(dir(kind))
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kind", EVERY)
 def test_hints_name_what_the_class_has(kind):
     methods = [

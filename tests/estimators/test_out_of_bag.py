@@ -70,7 +70,7 @@ def fitted(forest, X, y, **more):
         return forest.fit(X, y, **more)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
 @pytest.mark.parametrize("table", [mixed, counts])
 @pytest.mark.parametrize(

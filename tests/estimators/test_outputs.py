@@ -502,6 +502,7 @@ def array_of(values):
     return da.from_array(values, chunks=(50, values.shape[1]))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("make", [array_of, frame_of])
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
 def test_collections_are_tables(table, kind, make):

@@ -80,7 +80,7 @@ def test_a_tree_of_a_sample_is_one_in_which_other_rows_weigh_nothing(kind, weigh
     np.testing.assert_allclose(pasted.predict(X), alone.predict(X), rtol=1e-9)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesRegressor, BaggingRegressor])
 @pytest.mark.parametrize(
     "parameters",
@@ -163,6 +163,7 @@ def test_a_forest_goes_on_with_samples_of_its_own(tmp_path):
         forest.set_params(n_estimators=8, max_samples=0.4).fit(X, CLASSES)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kind", FORESTS)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_a_tree_tests_columns_that_are_drawn_for_it(kind, share):

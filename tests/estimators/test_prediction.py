@@ -169,7 +169,7 @@ def looped(forest, X, y, new, confidence, weight=None, groups=None):
     return found
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("kind", KINDS_OF_INTERVALS)
 @pytest.mark.parametrize(
     "parameters", [{}, {"max_bins": None}, {"max_samples": 0.4, "max_leaf_nodes": 7}]

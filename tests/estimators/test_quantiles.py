@@ -87,6 +87,7 @@ def same_quantiles(one, other, rows=NEW):
     np.testing.assert_array_equal(one.predict_cdf(rows, values), other.predict_cdf(rows, values))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("weight", [None, WEIGHTS], ids=["plain", "weights"])
 @pytest.mark.parametrize("name", ALL)
 def test_the_oracle(name, weight):
@@ -149,6 +150,7 @@ def test_the_order_of_rows_is_no_matter():
     )
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", ALL)
 def test_the_same_bits_everywhere(name, tmp_path):
     model = clone(ALL[name]).fit(X, Y, WEIGHTS)

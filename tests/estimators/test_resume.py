@@ -91,6 +91,7 @@ class TestResume:
         assert str(error) == f"all are gone.{on}"
         assert error.estimator is model
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
     def test_the_scheduler_is_closed(self, regime, monkeypatch):
         monkeypatch.setattr("dtrees.parallel.replicated.ROWS_PER_BATCH", 1)
@@ -108,6 +109,7 @@ class TestResume:
         whole = forest(n_estimators=MANY).fit(X, Y)
         assert digest(model.forest_.trees) == digest(whole.forest_.trees)
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("how", ["another version", "no workers", "an error of a task"])
     def test_whatever_the_error_is(self, how, monkeypatch):
         """The trees that were complete are not lost, and need no cluster any more."""

@@ -94,6 +94,7 @@ def test_a_dictionary_and_fractions_share(grown):
     assert sum(own.n_shared_nodes for own in grown) > 0
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("large", [1.0, 1000.0])
 @pytest.mark.parametrize("of", ["halves", "fractions"])
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
@@ -232,7 +233,7 @@ def check(estimator, X, y, weight, rows):
             np.testing.assert_array_equal(getattr(model, name, None), getattr(alone, name, None))
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -242,7 +243,7 @@ def test_models_are_fits(kind, task, weights):
     check(estimator_of(kind, task), X, y, WEIGHTS[weights](rng), sets(rng))
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("parameters", PARAMETERS)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
@@ -257,7 +258,7 @@ def test_parameters(kind, task, parameters):
     check(estimator, X, y, weight, sets(rng))
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("limit", ["min_samples_leaf", "min_samples_split"])
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("task", TASKS)
@@ -337,7 +338,7 @@ OF_FORESTS = {
 }
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(5)
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
 @parametrize_pairs(
     kind=["RandomForest", "ExtraTrees"], task=TASKS, parameters=OF_FORESTS, weights=WEIGHTS
@@ -438,6 +439,7 @@ def test_sets_of_other_rows():
         fit_sets(estimator_of("DecisionTree", "Regressor"), X, y, None, np.ones((1, 3), bool))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")  # other draws each time
 @pytest.mark.parametrize("parameters", [{}, {"oob_score": True}], ids=["together", "apart"])
 def test_random_states(parameters):

@@ -183,7 +183,7 @@ def test_classifier(limit, criterion, n_classes, weights):
     compare(ours, sklearn.tree.DecisionTreeClassifier(**parameters), make)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("weights", ["none", "integer", "fractional"])
 @pytest.mark.parametrize("criterion", REGRESSION)
 @pytest.mark.parametrize("limit", LIMITS)
@@ -198,7 +198,7 @@ def test_regressor(limit, criterion, weights):
     compare(ours, sklearn.tree.DecisionTreeRegressor(**parameters), make)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("limit", ["min_samples_leaf", "min_weight_fraction_leaf", "ccp_alpha"])
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_balanced_class_weight_counts_weight_not_rows():
     assert_array_equal(weighted, repeated)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("weights", ["none", "integer", "fractional"])
 @pytest.mark.parametrize("criterion", [*CLASSIFICATION, *REGRESSION])
 def test_fully_grown(criterion, weights):

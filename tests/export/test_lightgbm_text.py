@@ -333,6 +333,7 @@ def test_treelite_reads_the_text(kind, n_classes, tmp_path):
     np.testing.assert_allclose(found.reshape(values.shape), values, rtol=1e-6)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 def test_shap_reads_the_text(kind, n_classes):

@@ -78,6 +78,7 @@ def test_predictions_are_those_of_the_model(example):
         assert_equal(example.model, made, rows)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_the_evaluator_of_onnx_says_the_same(kind):
     for n_classes in (0, 2, 3):
@@ -88,6 +89,7 @@ def test_the_evaluator_of_onnx_says_the_same(kind):
         np.testing.assert_allclose(found, predicted(example.model, rows), atol=1e-14)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest", "GradientBoosting"])
 def test_no_float32_row_goes_another_way(kind):
     model = fitted(kind, ["number"] * 4, n_rows=2_000, max_leaf_nodes=None).model
@@ -186,6 +188,7 @@ def test_a_tree_without_its_estimator_has_no_labels():
     np.testing.assert_allclose(found["probabilities"], expected)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 @pytest.mark.parametrize("kind", ["RandomForest", "GradientBoosting"])
 def test_large_trees_are_nodes_of_their_own(kind, n_classes, monkeypatch):

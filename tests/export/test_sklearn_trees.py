@@ -122,6 +122,7 @@ def test_columns_that_are_no_numbers_are_refused_by_name():
     assert other.predict(X.assign(day=9.0)).tolist() == [0, 1] * 5
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("kind", FORESTS)
 def test_rows_of_float64_that_the_model_was_fitted_on_come_to_the_same_leaves(kind):

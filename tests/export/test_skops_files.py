@@ -119,6 +119,7 @@ MODELS = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_models_of_scikit_learn(name):
     model, table, y = MODELS[name]

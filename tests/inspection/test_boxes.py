@@ -46,7 +46,7 @@ def check(ax):
     assert len(own) >= 2 * len(frames)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("names", [None, [letter * 28 for letter in "MWOil"]])
 @pytest.mark.parametrize("min_share", [0.0, 0.25, 0.6])
 def test_shared_forests(min_share, names):

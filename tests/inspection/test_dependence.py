@@ -145,7 +145,7 @@ def answer_of(model):
     return next(getattr(model, name) for name in names if hasattr(model, name))
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_the_only_column_it_is_the_prediction(kind, name):

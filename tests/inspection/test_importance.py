@@ -135,7 +135,7 @@ def slow(model, X, y, rows_of_trees, weight=None):
     return found.mean(axis=0)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor, BaggingClassifier])
 @pytest.mark.parametrize("how", ["plain", "weights", "groups", "entropy"])
 def test_rows_out_of_bags_one_by_one(kind, how):
@@ -176,6 +176,7 @@ TABLES = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_column_of_random_levels_has_none(name):
     X, y = TABLES[name]() if name.startswith("made") else TABLES[name](return_X_y=True)

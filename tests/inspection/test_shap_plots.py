@@ -233,6 +233,7 @@ class TestDependence:
         names = ticks(drawn(plot_shap_dependence(found, "zip")).xaxis)
         assert (names == ["5", "6", "7", "8", "9", "10"]) == (categories is not None)
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("column", TABLE.columns)
     @pytest.mark.parametrize("color", [None, "day", "nothing"])
     def test_every_kind_of_column(self, column, color):

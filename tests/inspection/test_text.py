@@ -119,6 +119,7 @@ def read_by(text, row):
     raise AssertionError(f"no side of a test takes {row}")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("handle_unknown", ["missing", "majority", "error"])
 @pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
 def test_a_reader_follows_every_row(kind, handle_unknown):

@@ -153,6 +153,7 @@ class TestSetsShareInRounds:
             assert work["shared_nodes"] > 0 or is_apart
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("gather_rows", [60, 200])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])

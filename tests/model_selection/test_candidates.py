@@ -297,7 +297,7 @@ GRID = {"max_iter": [6, 2, 4], "learning_rate": [0.1, 0.5]}
 
 
 class TestSearches:
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("kind", sorted(TABLES))
     @pytest.mark.parametrize("how", [{}, {"early_stopping": True, "n_iter_no_change": 1}])
     def test_every_cell_is_a_separate_fit(self, kind, how):

@@ -125,7 +125,7 @@ def interrupted_twice(arrivals, work, folder, n_trees, seed):
 
 
 class TestValidations:
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(6)
     @pytest.mark.parametrize("name", ESTIMATORS)
     @pytest.mark.parametrize("table", TABLES)
     def test_the_same_models_and_scores(self, table, name, arrivals, tmp_path):
@@ -142,6 +142,7 @@ class TestValidations:
             for found in interrupted_twice(arrivals, work, tmp_path / "there", n_trees, seed):
                 assert found == whole
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         "ask",
         [
@@ -203,6 +204,7 @@ class TestValidations:
         assert found == validated(estimator, X, y, params)
         assert n_trees - number <= n_new <= n_trees - number + 2  # threads add at the same time
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
     def test_on_a_cluster(self, regime, arrivals, tmp_path):
         whole = validated(FOREST, X, THREE)
@@ -243,6 +245,7 @@ validated(estimator, X, y, params, checkpoint=sys.argv[2])
 
 
 class TestSearches:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         "search",
         [

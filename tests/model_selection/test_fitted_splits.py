@@ -189,6 +189,7 @@ def test_log_loss_is_that_of_all_classes(name):
     np.testing.assert_allclose(alone, expected, rtol=1e-12)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("scoring", SHARES)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_search_and_searches_inside(name, scoring):

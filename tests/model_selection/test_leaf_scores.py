@@ -104,7 +104,7 @@ def test_scorers_of_predicted_classes(labels, by_leaves_alone):
     both(CLASSIFIER, limits, data, scoring=scoring, refit="0", return_train_score=True)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("labels", [[0, 1], [False, True], [-1, 1], [1.0, 2.0]], ids=str)
 def test_scorers_of_a_positive_class(labels, by_leaves_alone):
     scoring = ["f1", "precision", "recall", "jaccard"]
@@ -181,7 +181,7 @@ def test_scorers_that_look_at_more(scorer):
     assert scorer_of_classes(scorer) is None
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     "scoring",
     [
@@ -201,7 +201,7 @@ def test_scorers_of_classes(scoring):
     both(CLASSIFIER, limits, CANCER, scoring=scoring, return_train_score=True)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     "scoring",
     ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_poisson_deviance",
@@ -271,7 +271,7 @@ SCORES_OF_NUMBERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("scale", [1, 0.37, 1e-9], ids=["whole", "fractions", "tiny"])
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_held_out_rows_have_weights(kind, scale, by_leaves_alone):

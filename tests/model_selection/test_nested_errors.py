@@ -69,7 +69,7 @@ def fits(estimator, X, y, cv, rows_only=True):
     return algorithm_1(estimator, X, y, [tests], loss, rows_only=rows_only)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     "estimator",
     [

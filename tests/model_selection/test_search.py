@@ -221,7 +221,7 @@ SCORERS = {
 }
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("scoring", SCORERS)
 def test_scorers(scoring):
     refit = {"sums": "accuracy", "several": "b", "own dict": "d"}.get(scoring, True)
@@ -232,6 +232,7 @@ def test_scorers(scoring):
     )
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("last", ["forest", "extra", "regression", "forest of numbers"])
 def test_last_steps(last):
     grid = {"tree__max_depth": [2, None], "tree__min_samples_leaf": [1, 5]}
@@ -280,7 +281,7 @@ STEPS = {
 }
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("steps", STEPS)
 def test_frames(steps):
     table, y = frame()
@@ -472,6 +473,7 @@ def test_iterations_of_boosted_models(scoring, fits, growths):
     assert fits.total() == 4 + 1 + 6 * 4 + 1  # ours, and scikit-learn's
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("parameters", [{}, {"early_stopping": True, "n_jobs": 2}], ids=str)
 @pytest.mark.parametrize("last", ["three", "numbers"])
 def test_other_boosted_models(last, parameters):
@@ -653,7 +655,7 @@ def both(estimator, grid, data, **how):
     return ours
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(
     "refit", ["neg_log_loss", False, lambda results: int(np.argmin(results["mean_test_accuracy"]))]
 )
@@ -667,7 +669,7 @@ def test_several_scorers(scoring, refit):
     both(CLASSIFIER, FEW_LIMITS, CANCER, scoring=scoring, refit=refit)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     "grid",
     [
@@ -834,6 +836,7 @@ def plain_score(model, X, y, sample_weight=None):
     return float(np.sum(said * np.arange(1, len(said) + 1)))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"], ids=["leaves", "predictions"])
 def test_shares_are_of_the_training_side(scoring, weighted):
@@ -1058,7 +1061,7 @@ def codings_of_tables(monkeypatch):
     return found
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize(
     ("scoring", "refit", "outer"),
     [

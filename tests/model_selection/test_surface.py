@@ -27,7 +27,7 @@ DIABETES = load_diabetes(return_X_y=True)
 TREE = dtrees.DecisionTreeClassifier(random_state=0)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("estimator", "data", "scoring"),
     [
@@ -152,7 +152,7 @@ def test_weights():
     np.testing.assert_allclose(surface.scores[0, 0], cross_val_score(alone, *CANCER, **how))
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     ("given", "grid"),
     [

@@ -62,6 +62,7 @@ def test_every_choice_is_what_its_fits_score(is_classes, rule):
     assert tuned.chosen in tuned.choices
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("is_classes", [True, False])
 @pytest.mark.parametrize("rule", ["best", "simplest"])
 def test_iterations_are_what_their_fits_score(is_classes, rule):

@@ -282,7 +282,7 @@ def same(ours, expected):
             np.testing.assert_allclose(ours[name], values, 1e-12, 1e-15, err_msg=name)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("scoring", SCORING)
 @pytest.mark.parametrize("estimator", [SEEDED, FOREST], ids=["tree", "forest"])
 def test_scorers(estimator, scoring):

@@ -103,6 +103,7 @@ class Heard(Callback):
 
 
 class TestOneHash:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("loss", ["squared_error", "huber"])
     def test_trees_of_all_targets(self, loss, processes):
         given = {"loss": loss, "multi_strategy": "multi_output_tree", "subsample": 0.7}
@@ -116,6 +117,7 @@ class TestOneHash:
             np.testing.assert_array_equal(other.predict(X), model.predict(X))
         assert ours(processes) == []
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("name", TARGETS)
     def test_a_table_in_memory(self, name, processes):
         model, y = model_of(name, regime="replicated")
@@ -154,6 +156,7 @@ class TestOneHash:
             assert ours(client) == []
         assert found(model) == expected_of()
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("regime", [None, "local", "replicated"])
     def test_collections_of_dask(self, regime, processes):
         model, y = model_of(regime=regime, early_stopping=True)
@@ -246,6 +249,7 @@ class TestPlaces:
 
 
 class TestEarlyStopping:
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("scoring", ["loss", "accuracy", None])
     def test_ends_on_the_worker(self, scoring, here, monkeypatch):
         options = {"early_stopping": True, "max_iter": 60, "n_iter_no_change": 2, "tol": 0.01}
@@ -294,6 +298,7 @@ class TestCallbacks:
         assert found(model) == expected_of(max_iter=2)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_warm_start_goes_on_anywhere(early_stopping, here):
     how = {"early_stopping": early_stopping}

@@ -117,7 +117,7 @@ def interrupted(made, table, y, number, folder, **given):
 
 
 class TestTheSameModel:
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("fit", FITS)
     @pytest.mark.parametrize("table", TABLES)
     def test_that_was_never_interrupted(self, table, fit, tmp_path):
@@ -298,6 +298,7 @@ class TestAdaBoost:
 
 
 class TestOnACluster:
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("fit", list(FITS)[1:4])
     def test_a_fit_goes_on(self, fit, tmp_path):
         *_, y, given = FITS[fit]
@@ -311,6 +312,7 @@ class TestOnACluster:
                 again.fit(table, y, **given, checkpoint=tmp_path)
                 assert state(again) == state(whole)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
     def test_an_error_brings_along_what_is_there(self, regime, tmp_path):
         many = {"max_iter": 400, "early_stopping": True, "n_iter_no_change": 400}

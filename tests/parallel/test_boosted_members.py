@@ -60,7 +60,7 @@ def fit(client, name="two classes", layout="7", weight=WEIGHT, **parameters):
 
 
 class TestOneHash:
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(6)
     @pytest.mark.parametrize("layout", LAYOUTS)
     @pytest.mark.parametrize("name", TARGETS)
     def test_of_every_layout(self, name, layout, three):
@@ -73,6 +73,7 @@ class TestOneHash:
         assert (report["messages"] > 0) == (layout != "1")
         assert ours(three) == []
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("name", TARGETS)
     def test_of_few_codes(self, name, three, monkeypatch):
         """All members search all columns: a message less in every round."""
@@ -83,7 +84,7 @@ class TestOneHash:
         fewer = of_parts.fit_report_["rounds"] - model.fit_report_["rounds"]
         assert fewer > model.fit_report_["rounds"] // 3
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize(
         "parameters",
         [
@@ -127,6 +128,7 @@ class TestOneHash:
         assert model.fit_report_["messages"] > 0
         assert ours(three) == []
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("workers", [(1, 1), (1, 3), (4, 1)])
     def test_on_any_number_of_threads(self, workers):
         with connect(*workers, False) as cluster, Client(cluster) as client:
@@ -166,6 +168,7 @@ class TestOneHash:
             )
         assert digest(model.forest_.trees) == alone
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("name", ["three classes", "numbers"])
     def test_of_sparse_tables(self, name, three):
         rng = np.random.default_rng(2)
@@ -189,6 +192,7 @@ class TestOneHash:
         lazy = fit(three, "numbers", weight=weight, early_stopping=True, validation_fraction=0.9)
         assert found(lazy) == found(model)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("how", [{}, {"early_stopping": True}], ids=["plain", "early"])
     def test_losses_of_ones_own_where_members_have_no_row(self, how, three):
         class NeedsRows(Squares):
@@ -277,7 +281,7 @@ def no_room(monkeypatch):
 class TestOnDisk:
     """Where codes are more than memory, members have them in files; the model is the same."""
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("layout", ["1", "7"])
     @pytest.mark.parametrize("name", TARGETS)
     def test_of_every_target(self, name, layout, three, no_room):
@@ -285,6 +289,7 @@ class TestOnDisk:
         assert no_room
         assert ours(three) == []
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize(
         "parameters",
         [
@@ -430,6 +435,7 @@ class TestOthers:
         assert model.fit_report_["epochs"] == 1
         assert held.result()
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("seconds", ["inf", "10s"])
     def test_turns_that_end_by_themselves_or_not(self, seconds, three):
         with dask.config.set({"distributed.scheduler.locks.lease-timeout": seconds}):
@@ -480,7 +486,7 @@ class TestFaults:
         """Rows that are scored stay where they are."""
         monkeypatch.setattr("dtrees.parallel.row_columns.FEW_ROWS", 0)
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("number", [0, 3])
     @pytest.mark.parametrize("phase", ["blocks", "rounds"])
     def test_a_worker_is_killed(self, phase, number, processes):

@@ -86,7 +86,7 @@ def grown_on(client, regime, work, *args):
 
 
 class TestOneHash:
-    @pytest.mark.one_of(6)
+    @pytest.mark.one_of(12)
     @pytest.mark.parametrize("table", TABLES)
     @pytest.mark.parametrize("regime", [None, "partitioned"])
     @pytest.mark.parametrize("name", CASES)
@@ -120,6 +120,7 @@ class TestOneHash:
             ("y-0", 8),
         ]
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("regime", [None, "partitioned"])
     def test_on_processes(self, regime, processes):
         expected = expected_of("two classes")
@@ -127,7 +128,7 @@ class TestOneHash:
         assert found == list(expected)
         assert ours(processes) == []
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("table", TABLES)
     @pytest.mark.parametrize("regime", [None, "partitioned"])
     def test_of_searches(self, regime, table, three):
@@ -144,7 +145,7 @@ class TestOneHash:
         assert grown_on(three, regime, search, TABLES[table]) == search(X)
         assert ours(three) == []
 
-    @pytest.mark.one_of(4)
+    @pytest.mark.one_of(8)
     @pytest.mark.parametrize("table", TABLES)
     @pytest.mark.parametrize("regime", [None, "partitioned"])
     @pytest.mark.parametrize("scoring", ["loss", "accuracy"])
@@ -226,6 +227,7 @@ class TestPlaces:
         assert ours(three) == []
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("regime", [None, "partitioned"])
 def test_a_worker_that_dies(regime, processes, tmp_path, monkeypatch):
     """Its models are grown again on others, or go on with them."""

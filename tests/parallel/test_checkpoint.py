@@ -226,6 +226,7 @@ class TestCheckpoint:
             with pytest.raises(ValueError, match=words):
                 forest().fit(*arguments, checkpoint=folder)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("cluster", [False, True])
     def test_other_rows_on_workers(self, cluster, folder):
         """In another order, with the same values and the same y; cut in other ways."""

@@ -203,6 +203,7 @@ def test_a_client_that_looks_for_its_scheduler(status):
     check_open(client)
 
 
+@pytest.mark.usefixtures("frozen")
 def test_a_client_that_is_gone_leaves_nothing_to_the_next_one():
     """Which may be at its place in memory, and would be given up at once."""
     before = len(clients._lost_since)

@@ -161,6 +161,7 @@ def searched(table, y):
     return search.cv_results_["mean_test_score"].tolist(), hash_of(search.best_estimator_)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", REGIMES)
 def test_a_search(name, brought, here, expected):
     with on(here), regime(name):
@@ -233,6 +234,7 @@ def test_a_worker_dies_in_a_later_growth(name, brought, processes, expected):
     assert_nothing_is_left(processes)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", REGIMES)
 def test_a_restarted_cluster_gets_it_again(name, brought, processes, expected):
     """The codes are lost in a later growth."""

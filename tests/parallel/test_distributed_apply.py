@@ -226,7 +226,7 @@ def counted(monkeypatch, walks, sides):
 OF_FEW_VOTES = "ignore:Some inputs do not have OOB scores"
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.filterwarnings(OF_FEW_VOTES)
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_those_in_memory(name, walks, sides):
@@ -274,6 +274,7 @@ def test_codes_that_are_too_many_stay(monkeypatch, sides, processes):
     equal(found, expected)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("scoring", [None, ["roc_auc_ovr", "accuracy"]])
 def test_sides_of_all_models_walk_in_one_pass(scoring, walks, sides):
     """Those of training rows, too, where they are not scored by leaves."""

@@ -36,7 +36,7 @@ def five():
         yield client
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("seconds", [0, 60])
 @pytest.mark.parametrize("n_trees", [1, 3, 7])
 def test_trees_are_dealt_out(n_trees, seconds, five, monkeypatch):
@@ -171,7 +171,7 @@ def test_rows_of_small_nodes_are_taken_in_portions(five, portions):
     assert_nothing_is_left(five)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("model", [MODEL, Folds(FOREST)], ids=["fit", "folds"])
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_what_was_heard_is_not_grown_again(model, number, five, portions, monkeypatch):

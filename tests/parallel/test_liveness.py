@@ -307,6 +307,7 @@ class TestPausedWorkers:
             assert list(found) == [(0, "held up")]
         assert loop.stats.counts["retries"] == 0
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
     @pytest.mark.parametrize("is_known_before", [True, False])
     @pytest.mark.parametrize("others", [None, hold_up, hold_up_aside])

@@ -56,7 +56,7 @@ def members_of(client):
     return sorted({address for address, _ in list(exchange._boxes) if address in there})
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("n", [1, 2, 3, 9])
 def test_one_model(name, n, four):
@@ -69,6 +69,7 @@ def test_one_model(name, n, four):
     assert_nothing_is_left(four)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", ["forest", "boosted"])
 def test_a_small_table_has_one(name, four):
     """As the estimate says."""
@@ -84,6 +85,7 @@ def test_a_small_table_has_one(name, four):
         assert estimate_cost(MODELS[name], cut(X, "7"), client=four).n_workers == 3
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("model", "of_trees"), [(FOREST, (2, 1)), (REWEIGHTED, (1, 4))], ids=["forest", "adaboost"]
 )
@@ -102,6 +104,7 @@ def test_they_are_for_all_trees(model, of_trees, four, monkeypatch):
     assert found == [of_trees, of_trees]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("wanted", [(1, 4, 2), (4, 1, 2)])
 def test_growths_of_a_search(wanted, four, monkeypatch):
     """Blocks that stay from one growth to the next do not say how many members there are."""
@@ -165,6 +168,7 @@ class TestSpareWorkers:
         assert len(first) == 2
         assert report["epochs"] == 2
 
+    @pytest.mark.one_of(2)
     def test_one_that_joins_or_leaves_ends_no_epoch(self, name, between_slices):
         with connect(2, 1, False) as cluster, Client(cluster, set_as_default=False) as client:
 
@@ -181,7 +185,7 @@ class TestSpareWorkers:
         assert between_slices == []
         assert report["epochs"] == 1
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("n_killed", [1, 3])
     def test_some_are_killed(self, n_killed, name, more, between_slices):
         """Members, or spare workers, or both."""

@@ -118,6 +118,7 @@ class TestGrowth:
 
     BOOSTING = GradientBoostingRegressor(max_leaf_nodes=7, max_bins=32)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("is_lazy", [False, True])
     def test_nothing_is_computed(self, is_lazy, small, monkeypatch):
         """Neither of X nor of y; `estimate_cost` says the same."""
@@ -147,6 +148,7 @@ class TestGrowth:
             model.fit(X, np.arange(3_000.0))  # more of them would not help
         assert ours(small) == []
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("is_lazy", [False, True])
     def test_of_classes(self, is_lazy, small, monkeypatch):
         """Each has histograms: ten are too many for what two have room for."""
@@ -161,6 +163,7 @@ class TestGrowth:
         least = memory.Least(model)  # of two
         assert is_admitted(least, (3_000, 200), 600_000, 200 * 255)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("is_sparse", [False, True])
     def test_wide_tables_of_few_rows_fit(self, is_sparse, small):
         """65,536 such rows would not."""

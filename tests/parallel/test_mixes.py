@@ -443,7 +443,7 @@ def check(place, mixes):
 IDS = [f"{place}-{entry.names[0]}" for place, entry in enumerate(ENTRIES)]
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize("place", range(len(ENTRIES)), ids=IDS)
 def test_a_mix_is_what_it_is_in_memory(place):
     with dask.config.set(scheduler="synchronous"):
@@ -518,7 +518,7 @@ def in_container(entry, container):
     return entry.ask(**arguments | {name: container(arguments[name]) for name in of_rows})
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("place", range(len(ENTRIES)), ids=IDS)
 def test_columns_of_every_library_are_those_of_numpy(place):
     plain = in_container(ENTRIES[place], lambda values: values)
@@ -526,6 +526,7 @@ def test_columns_of_every_library_are_those_of_numpy(place):
     assert found == dict.fromkeys(OTHERS, plain)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("scoring", ["roc_auc_ovr", None], ids=["shares", "score"])
 def test_scorers_take_rows_of_columns_of_every_library(name, scoring):

@@ -67,7 +67,7 @@ def test_models_differ():
     assert len({in_memory(case) for case in CASES}) == len(CASES)
 
 
-@pytest.mark.one_of(12)
+@pytest.mark.one_of(20)
 @parametrize_in_turn(3, ("case", CASES), ("place", PLACES))
 def test_one_model(case, place, request, monkeypatch):
     name, config = PLACES[place]
@@ -83,7 +83,7 @@ def test_one_model(case, place, request, monkeypatch):
         assert_nothing_is_left(client)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("layout", [None, "7"])
 @pytest.mark.parametrize("case", ["forest", "folds of tree", "folds of forest", "mixed"])
 def test_in_a_task(case, layout, here):

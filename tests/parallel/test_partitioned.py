@@ -128,7 +128,7 @@ def die_once(block, path, number):
 @one_by_one
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 class TestWorkersThatDie:
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(5)
     @pytest.mark.parametrize(
         ("phase", "n_killed"),
         [
@@ -248,6 +248,7 @@ class TestWorkersThatDie:
         assert n_again > 0
         assert_nothing_is_left(processes)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("times", [3, 100])
     def test_blocks_that_workers_always_die_of(self, times, here, tmp_path):
         def die(block):
@@ -560,6 +561,7 @@ class TestNothingIsLeft:
             assert caught.tb is not None  # it is alive, and with it what was on its way
         assert fault.has_happened
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("attribute", ["advance", "count", "gather"])
     def test_after_an_error_in_a_task(self, attribute, here, monkeypatch):
         def fail(*_):
@@ -696,7 +698,7 @@ class TestWaves:
 
     forest = clone(FOREST).set_params(n_estimators=4)
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize(("n_trees", "n_waves"), [(0.1, 4), (1.9, 4), (2.1, 2), (9, 1)])
     def test_by_work(self, n_trees, n_waves, here, monkeypatch):
         drawn, in_bag = 2, 0.632 * len(X)  # of five columns
@@ -858,6 +860,7 @@ class TestExactCodes:
             ExtraTreesRegressor(2, random_state=0, max_bins=None, max_depth=4),
         ]
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("n_values", [65_535, 65_536])
     def test_of_so_many_values(self, here, n_values):
         X, y = self.table(n_values)
@@ -871,6 +874,7 @@ class TestExactCodes:
 
 
 class TestPlacement:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("joins", [False, True])
     def test_blocks_are_where_threads_are(self, joins, monkeypatch):
         """Though the table is on one worker; also on a worker that joins between two batches."""
@@ -934,6 +938,7 @@ def assert_same_sets(found, expected):
         assert digest(trees_of(mine)) == digest(trees_of(other))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "model",
     [
@@ -1139,6 +1144,7 @@ class TestRequests:
         with dask.config.set({"dtrees.regime": "local"}):
             assert digest(trees_of(model.fit(X, y))) == trees
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("folds", [False, True])
     def test_one_of_two_siblings(self, folds, recorded, table):
         X, y = table

@@ -196,6 +196,7 @@ class TestWorkersThatComeAndGo:
 
         return on_tree
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("n_killed", [1, 2])
     def test_killed_in_the_middle(self, n_killed, processes):
         growth = growth_of(forest(), *table(6_000))

@@ -65,7 +65,7 @@ def check(report, regime, brought=True):
 
 
 class TestModelsThatGrowTogether:
-    @pytest.mark.one_of(4)
+    @pytest.mark.one_of(6)
     @pytest.mark.parametrize("regime", REGIMES)
     @pytest.mark.parametrize("name", ESTIMATORS)
     def test_cross_validation(self, name, regime, here):

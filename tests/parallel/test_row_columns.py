@@ -266,7 +266,7 @@ def splits_of(estimator, cv, *columns, **groups):
 
 
 class TestFolds:
-    @pytest.mark.one_of(4)
+    @pytest.mark.one_of(12)
     @pytest.mark.parametrize("cut", CUTS)
     @pytest.mark.parametrize("name", SPLITTERS)
     def test_are_those_of_rows_in_memory(self, name, cut, two, monkeypatch):
@@ -382,6 +382,7 @@ def grown(name, regime, cv, *columns):
     return fit_splits(estimator, prepared.shared())
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("cv", [3, RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)])
 def test_folds_of_nested_errors_are_drawn_as_ever(cv, two):
     forest = clone(GROWN["forest"])
@@ -409,7 +410,7 @@ def assert_same_models(found, expected):
 
 
 class TestGrowth:
-    @pytest.mark.one_of(5)
+    @pytest.mark.one_of(8)
     @parametrize_in_turn(
         2,
         (
@@ -438,7 +439,7 @@ class TestGrowth:
         del found
         assert ours(two) == []
 
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(5)
     @pytest.mark.parametrize("cv", [4, GroupKFold(3), HashKFold(60, random_state=1)])
     @pytest.mark.parametrize("name", ["forest", "tree", "boosting"])
     def test_of_other_splitters(self, name, cv, two, monkeypatch):
@@ -460,7 +461,7 @@ class TestGrowth:
                 found.append(fit_splits(estimator, prepare(about, *own[:2], reason=None).shared()))
         assert_same_models(*found)
 
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("weight", ["none", "of two folds", "of one fold"])
     @pytest.mark.parametrize(
         "name", ["forest", "tree", "boosting", "balanced tree", "balanced boosting"]
@@ -477,7 +478,7 @@ class TestGrowth:
         bad = [each for each in expected.fitted.models if isinstance(each, Exception)]
         assert len(bad) == (weight == "of one fold")
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("regime", ["partitioned", "replicated"])
     @pytest.mark.parametrize("name", ["boosting", "boosting of numbers"])
     def test_of_rows_that_begin_with_raw_predictions(self, name, regime, two, monkeypatch):
@@ -581,7 +582,7 @@ def forest_of(name, **parameters):
 
 
 class TestForests:
-    @pytest.mark.one_of(4)
+    @pytest.mark.one_of(7)
     @pytest.mark.parametrize(
         ("cut", "weight"),
         [("alike", "none"), ("others", "fractions"), ("one", "whole"), ("uneven", "fractions")],
@@ -618,7 +619,7 @@ class TestForests:
             spread.fit(table(), dd.from_pandas(y, npartitions=4))
         assert spread.classes_.dtype == alone.classes_.dtype
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(5)
     @pytest.mark.parametrize(
         ("groups", "cut", "weight", "how"),
         [
@@ -741,7 +742,7 @@ def boosted_of(name, **parameters):
 
 
 class TestBoosting:
-    @pytest.mark.one_of(4)
+    @pytest.mark.one_of(6)
     @parametrize_in_turn(
         2,
         ("name", BOOSTED),
@@ -763,6 +764,7 @@ class TestBoosting:
         assert spread.evals_result_ == alone.evals_result_
         assert ours(two) == []
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("name", ["classes", "numbers", "widths"])
     def test_of_rows_that_begin_with_raw_predictions(self, name, two):
         alone, y = boosted_of(name)
@@ -774,6 +776,7 @@ class TestBoosting:
             spread.fit(table(), lazy(y), init_score=da.from_array(start, chunks=chunks))
         assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("regime", ["replicated", None])
     def test_on_one_worker(self, regime, two):
         alone, y = boosted_of("numbers")
@@ -785,6 +788,7 @@ class TestBoosting:
         assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
         assert spread.validation_score_.tolist() == alone.validation_score_.tolist()
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
     def test_scores_of_the_training_rows_and_others(self, regime, two):
         fitted = []
@@ -797,7 +801,7 @@ class TestBoosting:
         assert fitted[0].evals_result_ == fitted[1].evals_result_
         assert digest(fitted[0].forest_.trees) == digest(fitted[1].forest_.trees)
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(5)
     @pytest.mark.parametrize(
         ("name", "cut", "weight", "regime"),
         [
@@ -887,7 +891,7 @@ class TestBoosting:
             spread.fit(table(), lazy(y))
         assert digest(spread.forest_.trees) == digest(alone.forest_.trees)
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize(
         ("name", "weight"),
         [("numbers", "fractions"), ("numbers", "ones"), ("flags", "whole"), ("words", "none")],
@@ -962,7 +966,7 @@ def block(kind, n_rows, block_info=None):
     return found[kind]
 
 
-def large(kind, n_rows, n_parts=4):
+def large(kind, n_rows, n_parts=2):
     """A collection of a large table."""
     chunks = ((n_rows // n_parts,) * n_parts, *([(2,)] if kind == "X" else []))
     n = n_rows // n_parts

@@ -85,7 +85,7 @@ def fitted(client, name, layout="7", gather_rows=100, **given):
         return clone(model).fit(cut(X, layout), cut(y, "2"), weight, **given)
 
 
-@pytest.mark.one_of(8)
+@pytest.mark.one_of(12)
 @parametrize_pairs(name=MODELS, layout=LAYOUTS, gather_rows=[10, 100, 10**6])
 def test_an_epoch_grows_all_trees(name, layout, gather_rows, five):
     model = fitted(five, name, layout, gather_rows)
@@ -124,6 +124,7 @@ def test_weights_follow_from_the_trees_so_far(name, number, every_tree, five, re
     assert_nothing_is_left(five)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
 @pytest.mark.usefixtures("rounds_one_by_one")
 @pytest.mark.parametrize("number", [0, 2])
@@ -137,6 +138,7 @@ def test_a_worker_is_killed(number, processes):
     assert_nothing_is_left(processes)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", ["classes", "bags"])
 def test_workers_need_no_module_of_the_client(name, processes, tmp_path, monkeypatch):
     model, y, _ = MODELS[name]
@@ -152,6 +154,7 @@ def test_workers_need_no_module_of_the_client(name, processes, tmp_path, monkeyp
     assert own.fit_report_["lost_workers"] == 0
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.usefixtures("rounds_one_by_one")
 @pytest.mark.parametrize("name", ["classes", "weights of bags"])
 def test_a_fit_goes_on_from_a_checkpoint(name, five, tmp_path, monkeypatch):

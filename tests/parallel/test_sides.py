@@ -246,7 +246,7 @@ def of_frames(values, layout):
     }[layout]
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(12)
 @parametrize_in_turn(
     2,
     (
@@ -332,6 +332,7 @@ def made(values):
     return values
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("model", [BOOSTS, FOREST, TREE])
 def test_columns_are_made_once(model, two):
     """However often they are asked: each model of a fold begins with questions of its own."""

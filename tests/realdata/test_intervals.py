@@ -53,7 +53,7 @@ def of_folds(X, y):
     return cross_validate(tree, X, y, cv=10, return_estimator=True)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(7)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("fit", [of_forest, of_folds])
 def test_coverage(real_data, name, fit):

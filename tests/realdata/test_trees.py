@@ -39,6 +39,7 @@ def tfidf(X):
 
 
 class TestAgainstSklearn:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("name", ["letter", "california_housing", "spambase", "shuttle"])
     def test_numbers(self, real_data, name):
         X, y, task = real_data(name)
@@ -51,6 +52,7 @@ class TestAgainstSklearn:
         assert ours.get_n_leaves() == pytest.approx(theirs.get_n_leaves(), rel=0.03)
         assert ours.get_depth() == pytest.approx(theirs.get_depth(), rel=0.25)
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("name", ["adult", "nursery", "abalone"])
     def test_categories(self, real_data, name):
         # Native categories against one column per category.
@@ -76,6 +78,7 @@ class TestAgainstSklearn:
 
 
 class TestOneTree:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("name", ["adult", "weather_aus", "covertype_20k", "bike_sharing_hour"])
     def test_threads(self, real_data, name):
         X, y, task = real_data(name)
@@ -120,6 +123,7 @@ class TestNewsgroups:
         often = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= 30)
         return X[:, often].tocsr(), y[rows]
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("values", ["counts", "tfidf"])
     def test_sparse_is_dense(self, words, values):
         X, y = words

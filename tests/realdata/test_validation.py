@@ -60,6 +60,7 @@ def test_searches(real_data, name):
     assert mine.equals(other)
 
 
+@pytest.mark.one_of(2)
 @some_sets
 def test_cross_validations(real_data, name):
     estimator, scoring = SETS[name]
@@ -77,6 +78,7 @@ def test_cross_validations(real_data, name):
         np.testing.assert_array_equal(mine.n_node_samples, other.n_node_samples)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "name", [pytest.param("adult", marks=pytest.mark.long), "california_housing", "nursery"]
 )

@@ -413,6 +413,7 @@ def test_few_thresholds(thresholds):
     check_ranks(thresholds)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8])
 def test_many_thresholds(kind):
     rng = np.random.default_rng(0)

@@ -19,7 +19,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_every_leaf_is_one_for_a_reason(case, limits):

@@ -22,7 +22,7 @@ from tests.laws.test_growth import assert_equal
 from tests.oracle.greedy import assert_tree_is_greedy
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_the_greedy_tree_from_histograms_of_blocks(case, sparse):
@@ -58,7 +58,7 @@ def grown(example, n_intervals):
     return tree, blocks.alive
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("n_intervals", [1, 2, 6, 50, 1000])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_the_split_is_in_one_of_them(case, n_intervals):

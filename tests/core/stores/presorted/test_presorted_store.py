@@ -31,7 +31,7 @@ def wide(n_values: int, n_classes: int = 2, **limits) -> Example:
     return Example([column.tolist() for column in columns], y, None, "gini", limits)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("random_ties", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n_values", [2, 12])

@@ -75,6 +75,7 @@ WORK = {
 }
 
 
+@pytest.mark.one_of(2)
 @parametrize_pairs(work=WORK, forest=["RandomForest", "ExtraTrees"], missing=[0.2])
 def test_wide_and_plain_loops_grow_the_same_trees(work, forest, missing):
     n_rows, max_bins, kind = WORK[work]

@@ -141,7 +141,7 @@ def wide(request):
     _cpu.use_wide(before)
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(10)
 @pytest.mark.usefixtures("wide")
 @parametrize_pairs(n_columns=[3, 32, 33, 70], times=TIMES, missing=[0.0, 0.1])
 def test_the_same_trees_as_column_by_column(n_columns, times, missing):

@@ -124,7 +124,7 @@ def test_every_way_gives_the_same_tree(max_bins, table, kind, weighted, random_s
     assert not other.equals(tree)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("random_splits", [False, True])
 @pytest.mark.parametrize("kind", ["two classes", "three classes", "numbers"])
 def test_more_rows_than_fit_a_packed_cell(kind, random_splits):
@@ -187,7 +187,7 @@ def test_columns_in_their_order_where_none_is_drawn():
 TWO_DRAWN = {"max_features": 2, "seed": 9}
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("kind", ["ties", "counts", "mostly", "mostly a category", "hybrid"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_cells_hold_the_sums_of_their_rows(case, kind):

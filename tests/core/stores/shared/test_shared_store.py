@@ -126,7 +126,7 @@ MODELS = {
 CVS = {"folds": KFold(4, shuffle=True, random_state=0), "shuffled": ShuffleSplit(3, random_state=0)}
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     ("cv", "is_sparse"),
