@@ -25,6 +25,7 @@ import numpy as np
 from sklearn.base import clone
 
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.outputs import raw_by_output
 from dtrees.coding.target import SpreadTarget, Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
@@ -35,7 +36,7 @@ from dtrees.estimators.boosted_stopping import Iterations
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets, Walks
-from dtrees.estimators.prediction import offsets_of
+from dtrees.estimators.prediction import offsets_of, side_by_side
 from dtrees.exceptions import ClusterError
 from dtrees.parallel import (
     CodedPartitions,
@@ -78,9 +79,13 @@ class FittedBoosts(FittedSets):
     def walks(self, model: Any) -> Walks:
         """What is to be known of rows for what a model says of them; sums go by value."""
         trees, n_values = model.forest_.trees, model.n_trees_per_iteration_
-        if self.offset is not None:
+        if not self._adds_values(model):
             return [(trees, None)]
         return [(trees[k::n_values], float(model._initial[k])) for k in range(n_values)]
+
+    def _adds_values(self, model: Any) -> bool:
+        """Whether sums of trees by value are asked for, where rows are elsewhere."""
+        return self.offset is None and model.n_trees_per_iteration_ == len(model._initial)
 
     def alone(self, number: int, has_trees: bool) -> Self:
         """The model of a set without the table, as `FittedSets.alone`."""
@@ -98,7 +103,7 @@ class FittedBoosts(FittedSets):
 
     def raw_of(self, model: Any, rows: np.ndarray, run: Runner | None = None) -> np.ndarray:
         """Raw predictions of rows, float64 (n, n_values); `run` as for `stages_of`."""
-        if not self.coded_rows.is_here and self.offset is None:
+        if not self.coded_rows.is_here and self._adds_values(model):
             sums = [
                 self.coded_rows.sums(trees, rows, serial, start or 0.0)
                 for trees, start in self.walks(model)
@@ -125,16 +130,16 @@ class FittedBoosts(FittedSets):
     ) -> Iterator[np.ndarray]:
         """Raw predictions after some iterations at a time, (n_iterations, n_values, n_rows)."""
         lookup, trees = self.coded_rows, model.forest_.trees
-        run, n_values = run or threaded(model.n_jobs), model.n_trees_per_iteration_
+        run, n_trees = run or threaded(model.n_jobs), model.n_trees_per_iteration_
         raw = self.first_raw(model, rows).T
         at_once = CELLS_AT_ONCE // max(1, raw.size)
-        at_once = max(LEAST_AT_ONCE, min(MOST_AT_ONCE, at_once)) * n_values
+        at_once = max(LEAST_AT_ONCE, min(MOST_AT_ONCE, at_once)) * n_trees
         of_a_task = TREES_OF_A_TASK if lookup.is_here and run is not serial else at_once
         for first in range(0, len(trees), at_once):
             some = trees[first : first + at_once]
             parts = [some[at : at + of_a_task] for at in range(0, len(some), of_a_task)]
             found = run([partial(lookup.means, part, rows) for part in parts])
-            block = np.concatenate(found).reshape(len(some) // n_values, n_values, len(rows))
+            block = np.concatenate(found).reshape(len(some) // n_trees, *raw.shape)
             block[0] += raw
             for before, after in pairwise(block):  # in the order of the trees
                 after += before
@@ -166,7 +171,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     there: Any = coded
     offset = table.init_score
     if offset is not None:
-        n_values = target.n_classes if target.n_classes > 2 else 1
+        n_values = sum(raw_by_output(target))
         if is_elsewhere:
             columns = table.rows_elsewhere(plan).columns
             of_part = partial(_offsets_of_part, n_values)
@@ -174,7 +179,8 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
             offset = columns.column(of_part, "offsets", table.stats)
         else:
             offset = offsets_of(offset, coded.n_rows, n_values)
-    common = CodedTable(table.X, values, codes.book, coded, seed, offset)
+    y = side_by_side(values) if isinstance(values, list) else values
+    common = CodedTable(table.X, y, codes.book, coded, seed, offset)
     models: list[Any] = [None] * sets.n_sets
     missing = coded.missing_columns() if isinstance(coded, CodedMatrix) else None
     stats, saved = codes.stats.continued(), None
@@ -190,7 +196,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
             about = replace(common, offset=None)
             return start_of(model, about, rows.target, sides, begun=begun)
         own = _target_of(model, target, values, table.sample_weight, sets.rows(number))
-        return start_of(model, common, own, sides_of(model, values, own, seed))
+        return start_of(model, common, own, sides_of(model, y, own, seed))
 
     def fit(number: int, grow: Callable[..., Fit]) -> Fit:
         model = clone(plan.estimator)
@@ -289,7 +295,7 @@ def _grow_elsewhere(
 
 
 def _target_of(
-    model: BaseBoosting, target: Target, values: np.ndarray, sample_weight: Any, rows: np.ndarray
+    model: BaseBoosting, target: Target, values: Any, sample_weight: Any, rows: np.ndarray
 ) -> Target:
     """What a fit makes of `y`, where the rows outside of a set weigh nothing.
 
@@ -301,4 +307,4 @@ def _target_of(
     if are_alike and rows.any():
         return target.only(rows)
     weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
-    return model._encode_target(values, weight * rows)
+    return FitPlan(model).target(values, weight * rows)

@@ -55,7 +55,7 @@ from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.core.grow._boosted_rows import RowDraws
 from dtrees.core.grow.boosting import BoostedRows, Growing
-from dtrees.core.losses.outputs import AnyLoss, OutputLosses, losses_by_output
+from dtrees.core.losses.outputs import AnyLoss, losses_by_output
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.core.predict.raw import raw_predictions, staged_raw_predictions
@@ -559,7 +559,6 @@ class ByLoss:
 
     def of_stages(self, raw: np.ndarray) -> np.ndarray:
         """The same of several iterations, float64 (n,); raw : (n, n_values, n_rows)."""
-        assert not isinstance(self.loss, OutputLosses)  # whose models are fitted one by one
         return -self.loss.means(self.y, raw, self.weight)
 
 

@@ -38,7 +38,7 @@ from dtrees import losses
 from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks, listening
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.outputs import columns_of_outputs, raw_by_output
+from dtrees.coding.outputs import raw_by_output
 from dtrees.coding.tables import row_values
 from dtrees.coding.target import Ask, Target, TargetUnits, exact_bincount
 from dtrees.constraints import (
@@ -432,14 +432,10 @@ class BaseBoosting(BaseModel):
             target = sample_weight.target
             sides, begun = begin_elsewhere(self, sample_weight, seed, is_shown, stats)
         else:
-            columns_of_y = columns_of_outputs(y)
-            if columns_of_y is None:
-                table, values = plan.read(X, y)
-                target = self._encode_target(values, sample_weight)
-            else:
-                table = plan.read_outputs(X, columns_of_y, {})
-                target = self._encode_outputs(columns_of_y, sample_weight)
-                values = side_by_side(columns_of_y)
+            table, values = plan.read(X, y)
+            target = plan.target(values, sample_weight)
+            if isinstance(values, list):
+                values = side_by_side(values)
             if init_score is not None:
                 offset = offsets_of(init_score, target.n_rows, sum(raw_by_output(target)))
             sides = sides_of(self, values, target, seed, is_shown)

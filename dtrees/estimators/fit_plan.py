@@ -235,9 +235,10 @@ class FitPlan:
         refused, too.
         """
         own = self.estimator
-        columns = columns_of_outputs(y) if own._takes_outputs and not own._adds_steps else None
+        columns = columns_of_outputs(y) if own._takes_outputs else None
         if columns is not None:
-            return self.read_outputs(X, columns, self._asked_of_outputs(X)), columns
+            asked = {} if own._adds_steps else self._asked_of_outputs(X)
+            return self.read_outputs(X, columns, asked), columns
         table = X if isinstance(X, PartitionedTable) else read_table(X)
         reader = f"this validation of {type(own).__name__}" if own._takes_outputs else None
         values = one_target(y, type(own).__name__, reader)

@@ -350,18 +350,18 @@ def _scores_of_side(
     """Scores of rows by a model after each iteration, float64 (n_iterations,)."""
     fitted, model = cells.fitted, cells.fitted.models[number]
     assert isinstance(fitted, FittedBoosts)
-    y, start = fitted.y[rows].astype(np.float64), fitted.offset
+    y, start = np.ascontiguousarray(fitted.y[rows].T, dtype=np.float64), fitted.offset
     start = None if start is None else start[rows]
     held = Held(X, rows, labels, y, None, start)
     score = scored(model, model._predictor(), held, scoring)
     if isinstance(score, ByLoss):
         blocks = fitted.blocks_of_stages(model, rows, serial)
         return np.concatenate([score.of_stages(block) for block in blocks])
-    n_values = model.n_trees_per_iteration_
+    n_trees = model.n_trees_per_iteration_
     found: list[float] = []
     trees: list[Tree] = []
     for raw in fitted.stages_of(model, rows, serial):
-        trees += model.forest_.trees[len(trees) : len(trees) + n_values]
+        trees += model.forest_.trees[len(trees) : len(trees) + n_trees]
         found.append(score(raw, trees))
     return np.array(found)
 
@@ -373,6 +373,11 @@ def _shrunken(model: Any, shrinkage: float) -> Any:
     made = clone(model)
     made.__dict__.update(vars(model))
     made.forest_ = Forest(
-        tuple(replace(tree, unit=tree.unit * shrinkage) for tree in model.forest_.trees)
+        tuple(
+            replace(tree, unit=tuple(unit * shrinkage for unit in tree.unit))
+            if isinstance(tree.unit, tuple)
+            else replace(tree, unit=tree.unit * shrinkage)
+            for tree in model.forest_.trees
+        )
     )
     return made

@@ -11,14 +11,14 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import KFold
 
 import dtrees
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
 from dtrees.export import nodes, to_lightgbm, to_onnx, to_sklearn, trees_to_dataframe
 from dtrees.inspection import export_text, shap_values
-from dtrees.model_selection import cross_validate
+from dtrees.model_selection import GridSearchCV, boosting_curve, cross_validate
 from tests.core.grow.boosted_cases import Squares
 
 RNG = np.random.default_rng(3)
@@ -363,9 +363,35 @@ def test_texts_and_data_frames():
     assert texts["joint"].endswith(JOINT_TREE)
 
 
-def test_folds_are_fitted_one_by_one():
-    found = cross_validate(regressor(), X, NUMBERS, cv=3)["test_score"]
-    np.testing.assert_array_equal(found, cross_val_score(regressor(), X, NUMBERS, cv=3))
+@pytest.mark.parametrize("weight", ["none", "fractions"])
+@pytest.mark.parametrize("kind", [regressor, joint, classifier])
+def test_folds_grow_from_one_coding(kind, weight):
+    y = (CLASSES[:, :2] > 0).astype(int) if kind is classifier else NUMBERS / NUMBERS.std(axis=0)
+    splits = list(KFold(3, shuffle=True, random_state=1).split(X))
+    weights = np.ones(N_ROWS) if weight == "none" else WEIGHTS[weight]
+    how = {"cv": splits, "params": {} if weight == "none" else {"sample_weight": weights}}
+    found = cross_validate(kind(), X, y, return_estimator=True, **how)
+    curve = boosting_curve(kind(), X, y, **how)
+    scores = boosting_curve(kind(), X, y, scoring=None, **how).scores
+    search = GridSearchCV(kind(), {"max_iter": [4, 2]}, cv=splits).fit(X, y, **how["params"])
+    for number, (train, test) in enumerate(splits):
+        mask = np.zeros(N_ROWS)
+        mask[train] = weights[train]
+        alone = kind().fit(X, y, mask, eval_set=[(X[test], y[test])])
+        model = found["estimator"][number]
+        assert model.fit_report_["models_together"] >= 3
+        np.testing.assert_array_equal(model.predict(X), alone.predict(X))
+        assert found["test_score"][number] == scores[-1, number] == alone.score(X[test], y[test])
+        losses = alone.evals_result_["valid_0"]["loss"]
+        np.testing.assert_array_equal(curve.scores[:, number], -np.array(losses))
+        of_two = search.cv_results_[f"split{number}_test_score"][1]
+        weighs = None if weight == "none" else weights[test]  # as scikit-learn's searches
+        assert of_two == alone[:2].score(X[test], y[test], weighs)
+    whole = kind().fit(X, y, None if weight == "none" else weights)
+    np.testing.assert_array_equal(curve.model(3).predict(X), whole[:3].predict(X))
+    if kind is joint:
+        half = curve.shrunken(0.5).model(3).predict(X) - whole._initial
+        np.testing.assert_allclose(2 * half, whole[:3].predict(X) - whole._initial, atol=1e-12)
 
 
 def test_labels_of_several_types():

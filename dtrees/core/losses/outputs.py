@@ -80,6 +80,14 @@ class OutputLosses:
         ]
         return math.fsum(found) / len(found)
 
+    def means(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """The same of several raw predictions, as `Loss.means`."""
+        found = [
+            loss.means(of_output, np.ascontiguousarray(raw[:, values]), weight)
+            for of_output, (loss, values) in zip(y, self.own, strict=True)
+        ]
+        return np.array([math.fsum(each) for each in zip(*found, strict=True)]) / len(found)
+
 
 AnyLoss = Loss | OwnLoss | OutputLosses
 

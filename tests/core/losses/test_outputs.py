@@ -29,6 +29,8 @@ def test_a_mean_is_that_of_all_outputs(weight):
         for k, (_, at) in enumerate(LOSS.own)
     ]
     assert LOSS.mean(Y, RAW, weight) == math.fsum(each) / 3
+    both = LOSS.means(Y, np.stack([RAW.T, 2 * RAW.T]), weight)
+    assert both.tolist() == [LOSS.mean(Y, RAW, weight), LOSS.mean(Y, 2 * RAW, weight)]
     order = [2, 0, 1]
     other = OutputLosses(LOSS.losses, (1, 1, 3))
     assert other.mean(Y[order], RAW[:, [4, 0, 1, 2, 3]], weight) == LOSS.mean(Y, RAW, weight)
