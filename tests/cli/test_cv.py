@@ -73,6 +73,7 @@ def scoring(*names):
     return [word for name in names for word in ("--scoring", name)]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("target", "model"), list(MODELS))
 def test_a_run_is_a_cross_validation(csv, target, model):
     """Its scores, the models of its folds, and the one of all rows."""
@@ -458,6 +459,7 @@ def test_pruning_is_told_in_full_in_json_and_in_short_in_print(noisy):
     assert ask_json("cv", noisy, *NOISY, "--tune")["cost_complexity"] == told
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("rule", "options"), [("best", ["--tune"]), ("simplest", ["--tune-simplest", "--max-depth", 4])]
 )

@@ -126,7 +126,7 @@ def test_floats_are_not_taken_for_their_neighbours():
         tree.predict([[2.0**64]])
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("case", NEAR)
 @pytest.mark.parametrize("form", ["numpy", "nullable", "nullable with NA"])
 def test_partitions_give_the_same_book(case, form):

@@ -29,7 +29,7 @@ def test_all_are_found():
         assert f"dtrees.model_selection.{name}" in found
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize("owner", entries())
 def test_damaged_matrices_are_refused(owner):
     ending = in_child(ask, entries()[owner])

@@ -102,7 +102,7 @@ IN_MEMORY = {
 }
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("work", WORK | IN_MEMORY)
 def test_they_are_as_those_of_scipy(work):
     answers = (WORK | IN_MEMORY)[work]

@@ -177,6 +177,7 @@ class TestLoop:
         model = AdaBoostClassifier(10, max_depth=depth).fit(X, y, weight)
         assert_is(model, slow(X, y, weight, 10, max_depth=depth))
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("rate", [0.1, 3.0, 1e4])
     def test_learning_rates(self, rate):
         how = {"max_depth": 2, "criterion": "entropy", "min_weight_fraction_leaf": 0.05}

@@ -185,6 +185,7 @@ def test_scores_are_means_over_targets():
         np.testing.assert_allclose(of_set["loss"], means, rtol=1e-14)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", [regressor, classifier])
 @pytest.mark.parametrize("scoring", ["loss", None])
 def test_early_stopping(kind, scoring):
@@ -465,6 +466,7 @@ def slow_tree(table, residuals, n_leaves, l2, least, categories=()):
     return steps
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("l2", [0.0, 3.0])
 @pytest.mark.parametrize("form", ["numbers", "mixed"])
 def test_a_joint_tree_is_the_slow_one(form, l2):

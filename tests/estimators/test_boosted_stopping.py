@@ -459,6 +459,7 @@ def test_a_class_that_is_not_among_them():
     np.testing.assert_array_equal(model.validation_score_, found)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_fit_that_goes_on_is_one_fit(target):
     kind, y = TARGETS[target]

@@ -172,7 +172,7 @@ def trees_of(model):
 
 
 class TestInteractions:
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize(("is_classifier", "name"), EVERY)
     @pytest.mark.parametrize(
         ("given", "sets"),

@@ -178,6 +178,7 @@ def test_scorers_have_names_of_their_own():
         model.fit(X, F[0], eval_metric=mean_absolute_error)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("fraction", [0.2, None])
 def test_the_best_score_is_that_of_the_best_iteration(target, fraction, tmp_path):
@@ -635,7 +636,7 @@ NUMERIC = {
 TARGET_FORMS = [np.asarray, list, pd.Series, pl.Series, pd.DataFrame, lambda y: y[:, None]]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", [*FORMS, *NUMERIC])
 @pytest.mark.filterwarnings("ignore:A column-vector y was passed", "ignore:X .* feature names")
 def test_copies_of_the_rows_of_the_fit_are_known_in_any_form(name):

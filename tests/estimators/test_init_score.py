@@ -113,6 +113,7 @@ def test_a_logarithm_of_exposure_is_a_weight_of_rates():
     assert found.sum() == pytest.approx(claims.sum(), rel=0.05)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("case", ["squared_error", "two"])
 def test_models_are_those_of_lightgbm(case):
     """Of three classes LightGBM has other second derivatives."""

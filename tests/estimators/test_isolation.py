@@ -196,6 +196,7 @@ def test_constant_columns_are_not_split():
     np.testing.assert_array_equal(IsolationForest().fit([[1.0]]).score_samples([[2.0]]), [-0.5])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("bootstrap", [False, True])
 def test_rows_are_drawn_by_their_weights(bootstrap):
     weights = np.array([0.0, 1.0, 2.0, 4.0])

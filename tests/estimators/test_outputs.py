@@ -704,6 +704,7 @@ FOLDED = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", FOLDED)
 def test_models_of_folds_are_fits(table, name):
     X, classes, numbers = table
@@ -757,6 +758,7 @@ def test_searches_and_surfaces_are_loops(table):
     np.testing.assert_allclose(sizes.scores[0, 0], expected["test_score"])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", [DecisionTreeRegressor, DecisionTreeClassifier])
 def test_pruning_is_a_loop(table, kind):
     X, classes, numbers = table

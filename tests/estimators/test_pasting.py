@@ -80,7 +80,7 @@ def test_a_tree_of_a_sample_is_one_in_which_other_rows_weigh_nothing(kind, weigh
     np.testing.assert_allclose(pasted.predict(X), alone.predict(X), rtol=1e-9)
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesRegressor, BaggingRegressor])
 @pytest.mark.parametrize(
     "parameters",

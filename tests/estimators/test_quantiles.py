@@ -87,7 +87,7 @@ def same_quantiles(one, other, rows=NEW):
     np.testing.assert_array_equal(one.predict_cdf(rows, values), other.predict_cdf(rows, values))
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("weight", [None, WEIGHTS], ids=["plain", "weights"])
 @pytest.mark.parametrize("name", ALL)
 def test_the_oracle(name, weight):

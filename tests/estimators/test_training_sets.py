@@ -258,7 +258,7 @@ def test_parameters(kind, task, parameters):
     check(estimator, X, y, weight, sets(rng))
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("limit", ["min_samples_leaf", "min_samples_split"])
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("task", TASKS)
@@ -338,7 +338,7 @@ OF_FORESTS = {
 }
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(8)
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
 @parametrize_pairs(
     kind=["RandomForest", "ExtraTrees"], task=TASKS, parameters=OF_FORESTS, weights=WEIGHTS

@@ -283,7 +283,7 @@ def test_fully_grown(criterion, weights):
     assert ours.score(X, y, sample_weight) == pytest.approx(score)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("part", range(4))
 def test_limits_together(part):
     # Limits drawn at random, ties and all: no split of ours gains less than theirs. (Limits that
@@ -328,7 +328,7 @@ def test_max_leaf_nodes(n_leaves):
     assert_same_tree(ours.tree_, theirs.tree_)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("weights", ["none", "integer", "fractional"])
 @pytest.mark.parametrize("criterion", [*CLASSIFICATION, *REGRESSION])
 def test_pruning_path(criterion, weights):

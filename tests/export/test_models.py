@@ -129,7 +129,7 @@ def assert_same(a, b):
         assert_equal(a.tree_.saw_missing, b.tree_.saw_missing)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("mmap", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ESTIMATORS)

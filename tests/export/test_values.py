@@ -69,7 +69,7 @@ HUGE = {
 }
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("name", HUGE)
 def test_values_that_no_file_of_ours_holds(name, tmp_path):
     def change(document, arrays):

@@ -46,7 +46,7 @@ def check(ax):
     assert len(own) >= 2 * len(frames)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("names", [None, [letter * 28 for letter in "MWOil"]])
 @pytest.mark.parametrize("min_share", [0.0, 0.25, 0.6])
 def test_shared_forests(min_share, names):
@@ -54,6 +54,7 @@ def test_shared_forests(min_share, names):
     check(plot_shared_forest(models, min_share=min_share, feature_names=names))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("letter", "Wi")
 def test_trees(iris, letter):
     tree = DecisionTreeClassifier().fit(*iris)

@@ -135,7 +135,7 @@ def slow(model, X, y, rows_of_trees, weight=None):
     return found.mean(axis=0)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor, BaggingClassifier])
 @pytest.mark.parametrize("how", ["plain", "weights", "groups", "entropy"])
 def test_rows_out_of_bags_one_by_one(kind, how):

@@ -125,7 +125,7 @@ def interrupted_twice(arrivals, work, folder, n_trees, seed):
 
 
 class TestValidations:
-    @pytest.mark.one_of(6)
+    @pytest.mark.one_of(10)
     @pytest.mark.parametrize("name", ESTIMATORS)
     @pytest.mark.parametrize("table", TABLES)
     def test_the_same_models_and_scores(self, table, name, arrivals, tmp_path):
@@ -245,7 +245,7 @@ validated(estimator, X, y, params, checkpoint=sys.argv[2])
 
 
 class TestSearches:
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize(
         "search",
         [

@@ -131,6 +131,7 @@ MODELS = {
 
 
 class TestScoresByPredictions:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("name", MODELS)
     def test_they_are_those_of_scikit_learns_loop(self, name, monkeypatch):
         estimator, y = MODELS[name]

@@ -95,7 +95,7 @@ def looped(estimator, X, y, splits, new, confidence, weight=None, models=()):
     return ends[:, [low - 1, high - 1]]
 
 
-@pytest.mark.one_of(8)
+@pytest.mark.one_of(20)
 @pytest.mark.filterwarnings("ignore:All ends of intervals are infinite")
 @pytest.mark.parametrize("name", SPLITTERS)
 @pytest.mark.parametrize("estimator", [TREE, FOREST, BOOSTED], ids=["tree", "forest", "boosted"])

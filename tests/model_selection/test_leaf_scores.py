@@ -212,6 +212,7 @@ def test_scorers_of_numbers(scoring):
     both(REGRESSOR, grid, DIABETES, scoring=scoring, return_train_score=True)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weight", [None, {0: 0.3, 1: 0.7, 2: 1.1}], ids=["plain", "weighted"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_accuracy_of_whole_trees(n_classes, weight, by_leaves_alone):
@@ -305,6 +306,7 @@ def test_single_rows_are_scored_by_leaves(scoring, by_leaves_alone):
     both(CLASSIFIER, {"max_depth": [1, 3], "ccp_alpha": [0.0, 0.02]}, (X, y), **how)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("scoring", ["neg_mean_squared_error", "neg_root_mean_squared_error"])
 def test_numbers_of_single_rows(scoring, by_leaves_alone):
     data = DIABETES[0][:40], DIABETES[1][:40]

@@ -457,7 +457,7 @@ class TestNotShared:
 BOOSTED = {"max_leaf_nodes": 5, "min_samples_leaf": 5, "random_state": 0}
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("scoring", [None, "neg_log_loss", "roc_auc", "several", "own"])
 def test_iterations_of_boosted_models(scoring, fits, growths):
     own = {
@@ -708,7 +708,7 @@ def by_weights(search, estimator, data, cv):
             assert score == pytest.approx(model.score(X[test], y[test]), rel=1e-12)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     "forest",
     [

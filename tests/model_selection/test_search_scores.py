@@ -29,7 +29,7 @@ LINES = {
 }  # fmt: skip
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(15)
 @pytest.mark.parametrize("verbose", [2, 3, 10])
 @pytest.mark.parametrize("how", LINES)
 def test_lines_of_fits(how, verbose, capsys):

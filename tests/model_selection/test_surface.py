@@ -27,7 +27,7 @@ DIABETES = load_diabetes(return_X_y=True)
 TREE = dtrees.DecisionTreeClassifier(random_state=0)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(
     ("estimator", "data", "scoring"),
     [

@@ -88,6 +88,7 @@ def test_iterations_are_what_their_fits_score(is_classes, rule):
     assert tuned.untuned.tolist() == curve.scores[-1].tolist()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("loss", ["quantile", "absolute_error", "poisson", "huber"])
 def test_iterations_for_another_loss_are_chosen_by_it(loss):
     X, y, splits = problem(is_classes=False)

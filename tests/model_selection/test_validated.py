@@ -116,7 +116,7 @@ def check(found, estimator, X, y, splits):
     )
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("rule", [None, "best", "simplest"])
 @pytest.mark.parametrize("name", MODELS)
 def test_folds_are_those_of_a_cross_validation(name, rule, growths):

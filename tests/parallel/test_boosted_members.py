@@ -60,7 +60,7 @@ def fit(client, name="two classes", layout="7", weight=WEIGHT, **parameters):
 
 
 class TestOneHash:
-    @pytest.mark.one_of(6)
+    @pytest.mark.one_of(12)
     @pytest.mark.parametrize("layout", LAYOUTS)
     @pytest.mark.parametrize("name", TARGETS)
     def test_of_every_layout(self, name, layout, three):
@@ -73,7 +73,7 @@ class TestOneHash:
         assert (report["messages"] > 0) == (layout != "1")
         assert ours(three) == []
 
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(6)
     @pytest.mark.parametrize("name", TARGETS)
     def test_of_few_codes(self, name, three, monkeypatch):
         """All members search all columns: a message less in every round."""
@@ -106,6 +106,7 @@ class TestOneHash:
         alone.fit(X, y, sample_weight=WEIGHT)
         assert model.train_score_.tolist() == alone.train_score_.tolist()
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("form", ["categories", "sparse", "median"])
     def test_trees_of_all_targets(self, form, three):
         how = {"multi_strategy": "multi_output_tree", "subsample": 0.7, "max_features": 0.8}
@@ -281,7 +282,7 @@ def no_room(monkeypatch):
 class TestOnDisk:
     """Where codes are more than memory, members have them in files; the model is the same."""
 
-    @pytest.mark.one_of(4)
+    @pytest.mark.one_of(6)
     @pytest.mark.parametrize("layout", ["1", "7"])
     @pytest.mark.parametrize("name", TARGETS)
     def test_of_every_target(self, name, layout, three, no_room):

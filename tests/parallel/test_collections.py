@@ -332,7 +332,7 @@ def in_memory(case):
         return fitted(case)
 
 
-@pytest.mark.one_of(8)
+@pytest.mark.one_of(14)
 @pytest.mark.parametrize("max_bins", [None, 8, 300])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("which", ["float64", "float32", "int8", "bool", "sparse", "mixed"])

@@ -187,7 +187,7 @@ MOMENTS = {
 }
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("regime", ["replicated", "partitioned"])

@@ -56,7 +56,7 @@ def members_of(client):
     return sorted({address for address, _ in list(exchange._boxes) if address in there})
 
 
-@pytest.mark.one_of(8)
+@pytest.mark.one_of(16)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("n", [1, 2, 3, 9])
 def test_one_model(name, n, four):
@@ -149,6 +149,7 @@ class TestSpareWorkers:
         assert_nothing_is_left(client)
         return model.fit_report_
 
+    @pytest.mark.one_of(2)
     def test_one_takes_the_place_of_a_member_that_pauses(
         self, name, four, between_slices, monkeypatch
     ):

@@ -78,7 +78,7 @@ def small():
 
 
 class TestOnACluster:
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("entry", MODELS)
     def test_nothing_is_computed(self, entry, small):
         zeros = da.zeros((2_000_000, 20), chunks=(1_900_000, 20))

@@ -70,7 +70,7 @@ IMPATIENT = {"dtrees.worker-patience": "300ms", "dtrees.workers-timeout": "500ms
 
 
 class TestLimits:
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(6)
     @parametrize_pairs(gather_rows=[0, 7, 100_000], budget=["1 B", "256 MiB"])
     def test_limits(self, gather_rows, budget, here):
         config = {"dtrees.gather-rows": gather_rows, "dtrees.histogram-budget": budget}
@@ -265,6 +265,7 @@ class TestWorkersThatDie:
                 fitted(here, block=die)
         assert_nothing_is_left(here)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("first", [0, 7])
     def test_all_is_coded_again(self, first, here, tmp_path):
         """As a part of a pass was lost: the first pass, or that of a table that is fetched."""
@@ -427,7 +428,7 @@ class TestWorkersThatComeAndGo:
         ):
             fitted(client)
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("phase", ["blocks", "bags", "rounds", "subtrees"])
     def test_futures_that_somebody_cancels(self, phase, here):
         def cancel():

@@ -77,7 +77,7 @@ class TestModelsThatGrowTogether:
         for model in found["estimator"]:
             assert model.fit_report_ == report
 
-    @pytest.mark.one_of(4)
+    @pytest.mark.one_of(8)
     @pytest.mark.parametrize("regime", REGIMES)
     @pytest.mark.parametrize(
         "grid",

@@ -410,7 +410,7 @@ def assert_same_models(found, expected):
 
 
 class TestGrowth:
-    @pytest.mark.one_of(8)
+    @pytest.mark.one_of(12)
     @parametrize_in_turn(
         2,
         (
@@ -582,7 +582,7 @@ def forest_of(name, **parameters):
 
 
 class TestForests:
-    @pytest.mark.one_of(7)
+    @pytest.mark.one_of(10)
     @pytest.mark.parametrize(
         ("cut", "weight"),
         [("alike", "none"), ("others", "fractions"), ("one", "whole"), ("uneven", "fractions")],
@@ -742,7 +742,7 @@ def boosted_of(name, **parameters):
 
 
 class TestBoosting:
-    @pytest.mark.one_of(6)
+    @pytest.mark.one_of(9)
     @parametrize_in_turn(
         2,
         ("name", BOOSTED),

@@ -241,6 +241,7 @@ class TestNothingIsLeft:
 
 
 class TestCrossValidation:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("model", [FOREST, TREE], ids=["forest", "tree"])
     def test_results(self, model, two):
         alone = cross_validate(model, X, Y, return_estimator=True)
@@ -325,6 +326,7 @@ class Counter(Bar):
         self.come.append(n_trees)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("regime", ["local", "replicated"])
 @pytest.mark.parametrize(
     ("name", "come"),

@@ -246,7 +246,7 @@ def of_frames(values, layout):
     }[layout]
 
 
-@pytest.mark.one_of(12)
+@pytest.mark.one_of(17)
 @parametrize_in_turn(
     2,
     (

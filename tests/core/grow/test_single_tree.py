@@ -72,7 +72,7 @@ def large(criterion: str, n_rows: int, n_classes: int = 3, weights: bool = False
     return Example(table, y, weight, criterion, limits)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_shards(criterion):
     # Rounds until 500 rows are left, subtrees below; the shards are of unequal size.
@@ -100,7 +100,7 @@ def test_threads_draw_the_same_columns():
     assert fit(example).equals(fit(example, run=Threads(2), n_threads=2))
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @some_weighted
 def test_sparse_on_threads(criterion, weights):
     # Dense columns of few codes are counted, sparse ones never are.

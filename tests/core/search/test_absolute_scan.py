@@ -9,7 +9,7 @@ from tests.laws.tables import KINDS, arrays_of, coded_mixed, fit, grow_tree, see
 from tests.oracle.greedy import assert_tree_is_greedy
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize("weights", ["none", "integers", "fractions"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_columns(kind, weights):

@@ -58,7 +58,7 @@ def example_of(kinds, criterion, n, limits):
     return Example(table, y, None, criterion, limits)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("kinds", [(), ("missing",), ("categories",)], ids=str)
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])
 @pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 2, "random_ties": True, "seed": 3}])

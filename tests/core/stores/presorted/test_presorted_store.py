@@ -92,6 +92,7 @@ def test_kept_ones_are_those_of_entries(case):
     assert arrays_of(counted) == arrays_of(fit(example, tuning=SORTED))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_no_boundary_is_better(case):
     example = seeded(*case, kinds=FEW_CODES, n_rows=60, max_depth=3)

@@ -44,7 +44,7 @@ def cuts_of(forest):
     return feature[feature >= 0], threshold[feature >= 0]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("values", [(0, 10), (0, 1, 10), tuple(range(11)), (-1e308, 1.7e308)])
 @pytest.mark.parametrize("kind", [ExtraTreesClassifier, ExtraTreesRegressor])
 def test_the_first_threshold_is_uniform_between_least_and_greatest(kind, values):

@@ -89,7 +89,7 @@ def example(table, kind, weighted):
     return X, make(y, weights, spare_bits=5)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @parametrize_pairs(
     max_bins=[255, None],
     table=TABLES,

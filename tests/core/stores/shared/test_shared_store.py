@@ -126,7 +126,7 @@ MODELS = {
 CVS = {"folds": KFold(4, shuffle=True, random_state=0), "shuffled": ShuffleSplit(3, random_state=0)}
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     ("cv", "is_sparse"),
@@ -295,7 +295,7 @@ def example_of(criterion, n_classes, weights="none", n_rows=600, of=0, **limits)
     return Example(table, y, weight[weights], criterion, limits)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("weights", ["none", "times", "fractions"])
 @pytest.mark.parametrize("case", CRITERIA, ids=str)
 @pytest.mark.parametrize("limits", [{"max_depth": 4}, {"min_samples_leaf": 20}], ids=str)
