@@ -152,7 +152,7 @@ class FittedSets:
             self,
             models=[own],
             book=book,
-            target=Target(about.kind, about.y[:1], about.n_classes, about.classes),
+            target=about.sample,
             coded_rows=LeafLookup(),
             y=np.empty(0),
             n_live=self.n_live[number : number + 1],

@@ -62,9 +62,14 @@ class HeldOut:
 
     tree: Tree
     leaves: np.ndarray  # intp (n_rows,)
-    y: np.ndarray  # numbers of classes, int64, or the target, float64 (n_rows,)
-    classes: np.ndarray | None  # labels; None for regression
+    y: np.ndarray  # numbers of classes, int64, or the target, float64 (n_rows,); or several columns
+    classes: Any  # labels, of several targets a list of them; None for regression
     weight: np.ndarray | None = None  # float64 (n_rows,) above 0, exact in sums; None: 1
+
+    @property
+    def total(self) -> float:
+        """Rows, or their weight."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -120,7 +125,7 @@ def held_out_of(
     """The tree of a set, and some rows of the table; `keeps`: their leaves stay at hand."""
     tree = trees_of(fitted.models[number])[0]
     leaves = fitted.leaves(number, rows, keeps)
-    return HeldOut(tree, leaves, fitted.y[rows], fitted.target.classes, weight)
+    return HeldOut(tree, leaves, fitted.y[rows], fitted.target.labels, weight)
 
 
 def exact_in_sums(weight: np.ndarray) -> np.ndarray:
@@ -131,18 +136,18 @@ def exact_in_sums(weight: np.ndarray) -> np.ndarray:
     return fixed
 
 
-def fixed_point(values: np.ndarray, bound: float | None = None) -> tuple[np.ndarray, float]:
-    """Integers whose sums cannot overflow, and their unit.
+def fixed_point(values: np.ndarray, bound: Any = None) -> tuple[np.ndarray, Any]:
+    """Integers whose sums cannot overflow, and their unit, that of each column.
 
     `bound` is what no value and no sum that is asked for exceeds; None: they are all added up.
     """
     if values.dtype.kind == "i":
         return values, 1.0
     if bound is None:
-        bound = np.abs(values).sum(axis=0).max(initial=0)
+        bound = np.abs(values).sum(axis=0)
     _, exponent = np.frexp(bound)
     scaled = np.rint(np.ldexp(values, BITS - exponent)).astype(np.int64)
-    return scaled, float(np.ldexp(1.0, exponent - BITS))
+    return scaled, np.ldexp(1.0, exponent - BITS)
 
 
 OF_MATRICES = (  # and of weights
@@ -304,8 +309,7 @@ class LeafScore:
 
 
 def _mean(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
-    total = len(held_out.y) if held_out.weight is None else held_out.weight.sum()
-    mean: np.ndarray = sums[:, 0] / float(total)
+    mean: np.ndarray = sums[:, 0] / held_out.total
     return mean
 
 
@@ -374,11 +378,8 @@ def leaf_scores_of(
 ) -> dict[str, LeafScore] | None:
     """Scores by leaves that a ``scoring`` of scikit-learn asks for, by the names of their results.
 
-    The name is "score" where there is one scorer. None: some scorer is no function of such sums, or
-    there are several targets.
+    The name is "score" where there is one scorer. None: some scorer is no function of such sums.
     """
-    if n_outputs > 1:
-        return None
     asked: dict[str, Any]
     if isinstance(scoring, Mapping):
         asked = dict(scoring)
@@ -389,10 +390,11 @@ def leaf_scores_of(
     own = "accuracy" if of_classes else "r2"  # of the estimator
     found = {}
     for name, scorer in asked.items():
-        if scorer is None or (isinstance(scorer, str) and scorer in SCORES):
-            score = SCORES[own if scorer is None else scorer]
+        known = SCORES if n_outputs == 1 else SCORES_OF_OUTPUTS
+        if scorer is None or (isinstance(scorer, str) and scorer in known):
+            score = known[own if scorer is None else scorer]
         else:
-            of_matrix = scorer_of_classes(scorer)
+            of_matrix = scorer_of_classes(scorer) if n_outputs == 1 else None
             if of_matrix is None:
                 return None
             scored = partial(_of_matrices, of_matrix)
@@ -401,6 +403,101 @@ def leaf_scores_of(
             return None
         found[name] = score
     return found
+
+
+# ---------------------------------------------------------------------------------------------
+# several targets: what is said of all of them decides on a row, so that each row is looked at in
+# every node that it passes
+
+
+OfRows = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of targets, and what is said of them
+
+
+def _on_paths(of_rows: OfRows, held_out: HeldOut) -> np.ndarray:
+    """What rows add to all nodes that they pass, each as a leaf; (n_nodes, m).
+
+    `of_rows` makes (n, m) of targets and what nodes say. O(rows x depth x m).
+    """
+    tree, node, y, weight = held_out.tree, held_out.leaves, held_out.y, held_out.weight
+    is_split = tree.test != LEAF
+    parent = np.full(tree.node_count, -1, dtype=np.intp)
+    for children in (tree.children_left, tree.children_right):
+        parent[children[is_split]] = np.flatnonzero(is_split)
+    said = held_out.values
+    if not tree.is_regression:
+        shares = shares_by_output(said, tree.n_classes)
+        said = np.column_stack([own.argmax(axis=1) for own in shares])
+    found: Any = 0.0
+    while len(node) > 0:
+        each = of_rows(y, said[node])
+        if weight is not None:
+            each = each * weight[:, None]
+        columns = [np.bincount(node, own, minlength=tree.node_count) for own in each.T]
+        found = found + np.column_stack(columns)
+        node = parent[node]
+        goes_on = node >= 0
+        y, node = y[goes_on], node[goes_on]
+        weight = None if weight is None else weight[goes_on]
+    return np.asarray(found)
+
+
+def _squared(y: np.ndarray, said: np.ndarray) -> np.ndarray:
+    found: np.ndarray = (y - said) ** 2
+    return found
+
+
+def _wrong(y: np.ndarray, said: np.ndarray) -> np.ndarray:
+    return y != said
+
+
+def _all_right(y: np.ndarray, said: np.ndarray) -> np.ndarray:
+    return (y == said).all(axis=1)[:, None]
+
+
+def _error_and_square(of_rows: OfRows, power: int, y: np.ndarray, said: np.ndarray) -> np.ndarray:
+    """The mean error of each row, in units of ``2**power`` of its root, and its square; (n, 2)."""
+    errors = np.ldexp(of_rows(y, said).mean(axis=1), -2 * power)
+    return np.column_stack([errors, errors**2])
+
+
+def _mean_of_outputs(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
+    """Minus the mean over targets."""
+    found: np.ndarray = -(sums / held_out.total).mean(axis=1)
+    return found
+
+
+def _root_of_outputs(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
+    found: np.ndarray = -np.sqrt(sums / held_out.total).mean(axis=1)
+    return found
+
+
+def _r2_of_outputs(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
+    mean = np.average(held_out.y, axis=0, weights=held_out.weight)
+    spread = np.average((held_out.y - mean) ** 2, axis=0, weights=held_out.weight)
+    found: np.ndarray = 1 - (sums / held_out.total / spread).mean(axis=1)
+    return found
+
+
+def _has_a_constant(held_out: HeldOut) -> bool:
+    return bool((np.ptp(held_out.y, axis=0) < LEAST_SPREAD).any())
+
+
+def _is_no_indicator(held_out: HeldOut) -> bool:
+    """Whether scikit-learn has no accuracy of these targets: there are more labels than two."""
+    labels = np.concatenate(held_out.classes)
+    return labels.dtype.kind not in "biuf" or len(np.unique(labels)) > 2
+
+
+ERRORS = partial(_on_paths, _squared)
+SCORES_OF_OUTPUTS = {
+    score.name: score
+    for score in (
+        LeafScore("accuracy", True, partial(_on_paths, _all_right), _mean, _is_no_indicator),
+        LeafScore("neg_mean_squared_error", False, ERRORS, _mean_of_outputs),
+        LeafScore("neg_root_mean_squared_error", False, ERRORS, _root_of_outputs),
+        LeafScore("r2", False, ERRORS, _r2_of_outputs, _has_a_constant),
+    )
+}
 
 
 def leaf_scores(
@@ -443,32 +540,6 @@ def _sums_of(score: LeafScore, held_out: HeldOut, limits: PruningGrid) -> np.nda
     return sums_over_leaves(held_out.tree, integers, limits) * unit
 
 
-def _errors_in_nodes(held_out: HeldOut, power: int) -> tuple[np.ndarray, np.ndarray]:
-    """Errors of the rows of every node, if it were a leaf, of several targets: sums and squares.
-
-    O(rows x depth x targets): squares of means need all products of two targets otherwise.
-    """
-    tree, node, y = held_out.tree, held_out.leaves, held_out.y
-    parent = np.full(tree.node_count, -1, dtype=np.intp)
-    for children in (tree.children_left, tree.children_right):
-        parent[children[tree.test != LEAF]] = np.flatnonzero(tree.test != LEAF)
-    said = held_out.values
-    if not tree.is_regression:
-        shares = shares_by_output(said, tree.n_classes)
-        said = np.column_stack([own.argmax(axis=1) for own in shares])
-    sums, squares = np.zeros(tree.node_count), np.zeros(tree.node_count)
-    while len(node) > 0:
-        if tree.is_regression:
-            errors = (np.ldexp(y - said[node], -power) ** 2).mean(axis=1)
-        else:
-            errors = (y != said[node]).mean(axis=1)
-        sums += np.bincount(node, errors, minlength=len(sums))
-        squares += np.bincount(node, errors**2, minlength=len(sums))
-        node = parent[node]
-        y, node = y[node >= 0], node[node >= 0]
-    return sums, squares
-
-
 def errors_of_alphas(
     held_out: HeldOut, alphas: np.ndarray, power: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -478,7 +549,9 @@ def errors_of_alphas(
     counted in units of ``2**power``, so that no power of them over- or underflows.
     """
     if held_out.tree.n_outputs > 1:
-        of_nodes = list(map(fixed_point, _errors_in_nodes(held_out, power)))
+        of_rows = _squared if held_out.tree.is_regression else _wrong
+        errors = partial(_error_and_square, of_rows, power)
+        of_nodes = list(map(fixed_point, _on_paths(errors, held_out).T))
     elif not held_out.tree.is_regression:
         wrong = held_out.counts.sum(axis=1) - _right(held_out)
         of_nodes = [(wrong, 1.0)]

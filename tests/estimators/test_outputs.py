@@ -760,6 +760,21 @@ def test_searches_and_surfaces_are_loops(table):
 
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", [DecisionTreeRegressor, DecisionTreeClassifier])
+def test_scores_of_leaves_are_those_of_scikit_learn(table, kind):
+    X, classes, numbers = table
+    y, scoring = numbers, ["neg_mean_squared_error", "neg_root_mean_squared_error", "r2"]
+    if kind is DecisionTreeClassifier:
+        y, scoring = classes % 2, ["accuracy", "f1_macro"]  # the last one is asked by predictions
+    given = {"max_depth": [1, 4], "min_samples_split": [2, 40]}
+    asked = {"scoring": scoring, "refit": False, "cv": 3, "return_train_score": True}
+    ours = GridSearchCV(kind(random_state=0), given, **asked).fit(X, y).cv_results_
+    theirs = sklearn.model_selection.GridSearchCV(kind(random_state=0), given, **asked)
+    for name, found in theirs.fit(X, y).cv_results_.items():
+        if name.startswith("split"):
+            np.testing.assert_allclose(ours[name], found, rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeRegressor, DecisionTreeClassifier])
 def test_pruning_is_a_loop(table, kind):
     X, classes, numbers = table
     y = classes if kind is DecisionTreeClassifier else numbers / numbers.std(axis=0)

@@ -168,7 +168,9 @@ class Folds(BaseEstimator):
             self.model,
             X,
             y,
-            cv=HashKFold(self.n_folds, stratify=is_classifier(self.model), random_state=1),
+            cv=HashKFold(
+                self.n_folds, stratify=is_classifier(self.model) and np.ndim(y) == 1, random_state=1
+            ),
             params=None if sample_weight is None else {"sample_weight": sample_weight},
             return_estimator=True,
         )
@@ -290,7 +292,8 @@ CASES |= {
     ),
     "boosted, sparse": (GradientBoostingClassifier(max_bins=8, **BOOSTED), SPARSE, TWO, None),
 }
-CASES |= {f"folds of {name}": (Folds(CASES[name][0]), *CASES[name][1:]) for name in BOOSTED_FOLDS}
+OTHER_FOLDS = (*BOOSTED_FOLDS, "several", "several labels of a tree")
+CASES |= {f"folds of {name}": (Folds(CASES[name][0]), *CASES[name][1:]) for name in OTHER_FOLDS}
 
 
 def laid_out(table, layout):
