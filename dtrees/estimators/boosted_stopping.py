@@ -797,6 +797,16 @@ def kept_forest(model: BaseBoosting) -> Forest | None:
     return model.forest_
 
 
+def check_same_start(model: BaseBoosting, has_init: bool, has_offset: bool) -> None:
+    """Refuse (ValueError) to go on where rows began otherwise: with a model, or raw predictions."""
+    began = "init_" in model.__dict__, getattr(model, "_has_offset", False)
+    if began != (has_init, has_init or has_offset):
+        raise ValueError(
+            "warm_start=True keeps the trees that are there, so give init_score, or init, if the "
+            "first fit had it, and only then. Set warm_start=False to begin anew."
+        )
+
+
 def kept_predictions(
     model: BaseBoosting,
     book: CodeBook,
@@ -816,11 +826,6 @@ def kept_predictions(
         raise ValueError(
             "warm_start=True keeps the trees that are there, so the loss must be that of the first "
             "fit. Set warm_start=False to begin anew."
-        )
-    if (offset is not None) != getattr(model, "_has_offset", False):
-        raise ValueError(
-            "warm_start=True keeps the trees that are there, so give init_score, or init, if the "
-            "first fit had it, and only then. Set warm_start=False to begin anew."
         )
     if not isinstance(table, Table):
         raise TypeError(

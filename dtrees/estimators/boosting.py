@@ -95,6 +95,7 @@ from dtrees.estimators.boosted_stopping import (
     Iterations,
     Watch,
     best_iteration,
+    check_same_start,
     going_on,
     kept_forest,
     kept_predictions,
@@ -416,6 +417,8 @@ class BaseBoosting(BaseModel):
             callbacks = [ProgressBar(), *callbacks]
         place = place_of_boosting(self.regime)
         there = kept_forest(self) if self.warm_start and unfinished is None else None
+        if there is not None:
+            check_same_start(self, begins, init_score is not None)
         folder = None if checkpoint is None else Checkpoint(checkpoint)
         plan, run = FitPlan(self), threaded(self.n_jobs)
         of_rows = {"y": y, "sample_weight": sample_weight, "init_score": init_score}

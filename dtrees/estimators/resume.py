@@ -48,7 +48,7 @@ CodedTable = tuple[CodeBook, CodedMatrix | CodedPartitions, Target, int]  # and 
 Unfinished = tuple[Sequence[Tree], Mapping[str, Any]]  # trees from number 0 on, and facts
 NOT_OF_A_TREE = (  # parameters that no tree depends on, or only by other facts
     *("n_estimators", "n_jobs", "verbose", "regime", "warm_start"),
-    *("oob_score", "oob_tol", "init", "random_state"),
+    *("oob_score", "oob_tol", "random_state"),
     *("max_iter", "scoring", "n_iter_no_change", "tol", "use_best_model"),
 )
 IN_WORDS = {
@@ -74,6 +74,7 @@ FOLLOWS = {  # what differs anyway where something else does
     "bootstrap": ("bags",),
     "max_samples": ("bags",),
     "bootstrap_groups": ("bags",),
+    "init": ("start",),
 }
 
 logger = logging.getLogger(__name__)
@@ -140,7 +141,8 @@ def in_words(value: Any) -> str:
     """A parameter as text that is the same for equal values.
 
     Arrays, lists and tuples of the same items are equal, and so are numbers of any type, and
-    criteria and losses of a user's class with equal attributes.
+    criteria and losses of a user's class with equal attributes. Of a model, whose predictions are
+    facts of their own, it is the class.
     """
     if isinstance(value, CompiledCriterion):
         raise ValueError(
@@ -150,6 +152,8 @@ def in_words(value: Any) -> str:
     if isinstance(value, Criterion | Loss):
         kind = type(value)
         return f"{kind.__module__}.{kind.__qualname__}{in_words(vars(value))}"
+    if hasattr(value, "predict"):
+        return type(value).__name__
     if isinstance(value, Mapping):
         items = sorted(f"{in_words(key)}: {in_words(each)}" for key, each in value.items())
         return "{" + ", ".join(items) + "}"

@@ -175,6 +175,32 @@ class TestRefused:
             with pytest.raises(ValueError, match="does not support sample weights"):
                 GradientBoostingRegressor(init=init).fit(X, NUMBERS, WEIGHTS)
 
+    @pytest.mark.parametrize("kept", ["warm start", "checkpoint"])
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [(None, LinearRegression()), (LinearRegression(), None), ("score", LinearRegression()),
+         (LinearRegression(), "score"), (None, "zero"), ("zero", None)],
+    )  # fmt: skip
+    def test_trees_that_began_otherwise(self, kept, before, after, tmp_path):
+        model = GradientBoostingRegressor(warm_start=kept == "warm start", **HOW)
+        folder = None if kept == "warm start" else tmp_path
+        words = "give init_score, or init, if the first fit had it|What differs: init"
+
+        def fit(init, n):
+            start = NUMBERS / 2 if init == "score" else None
+            init = None if init == "score" else init
+            model.set_params(init=init, max_iter=n).fit(
+                X, NUMBERS, init_score=start, checkpoint=folder
+            )
+
+        fit(before, 2)
+        if kept == "warm start" and "zero" in (before, after):
+            fit(after, 3)  # what rows began with stays, as trees do
+            assert (model._initial == 0).all() == (before == "zero")
+            return
+        with pytest.raises(ValueError, match=words):
+            fit(after, 3)
+
 
 def test_models_of_folds_begin_with_models_of_their_own():
     model = GradientBoostingClassifier(init=DecisionTreeClassifier(max_depth=2), **HOW)
