@@ -189,6 +189,16 @@ class TestSetsAreFits:
             check(example, rows, tuning=TOGETHER)
 
 
+@pytest.mark.parametrize("criterion", ["chi_square", "gain_ratio"])
+def test_functions_have_no_intervals(criterion):
+    rng = np.random.default_rng(0)
+    values, noise = rng.normal(size=(2, 1100))
+    y = np.digitize(values + noise, [-0.5, 1.0])
+    example = Example([values.tolist()], y, None, criterion, {"max_depth": 2})
+    vars(example)["target"] = Target.classification(y)
+    check_sets(example, folds(len(y), 3, 0), tuning=TOGETHER)
+
+
 class TestSetsGoOnAlone:
     """From the root, where tables are small, or from below."""
 

@@ -167,15 +167,17 @@ def why_alone(coded: CodedMatrix, target: Target, rules: GrowthRules, tuning: Tu
     """Why no sets of such a growth go together; empty where they may.
 
     To count all codes of a column of many codes, for each cell and set, costs more than growths one
-    by one. Bounds of intervals of codes know neither orders, random splits nor several targets.
+    by one. Bounds of intervals know no orders, random splits, several targets or functions.
     """
     if rules.criterion in OF_USERS:
         return "their criterion is a user's"
     if not CRITERIA[rules.criterion].has_sums:
         return "their criterion has no sums that sets could share"
     many = (coded.storage != SPARSE) & (coded.n_codes >= tuning.interval_codes)
-    if tuning.shared_rows > 0 and target.n_outputs > 1 and many.any():
-        return "columns of many values have no bounds of intervals with several targets"
+    is_function = CRITERIA[rules.criterion].is_function
+    if tuning.shared_rows > 0 and (target.n_outputs > 1 or is_function) and many.any():
+        what = f"criterion={rules.criterion!r}" if is_function else "several targets"
+        return f"columns of many values have no bounds of intervals with {what}"
     has_no_bounds = rules.random_splits or rules.monotonic is not None
     if tuning.shared_rows > 0 and has_no_bounds and 2 * many.sum() > coded.n_columns:
         what = "random splits" if rules.random_splits else "monotonic_cst"
