@@ -60,7 +60,7 @@ from dtrees.model_selection.prepare import (
     unsupported_reason,
 )
 from dtrees.model_selection.search_scores import SearchScores
-from dtrees.parallel import admitted, is_lazy
+from dtrees.parallel import admitted
 
 
 def last_step(pipeline: Pipeline) -> tuple[str, Any]:
@@ -88,8 +88,6 @@ def unsupported_pipeline(pipeline: Pipeline, y: Any, params: Iterable[str]) -> s
             return f"{type(part).__name__} is a pipeline of its own kind"
         part = part.steps[-1][1]
     name, last = last_step(pipeline)
-    if not is_lazy(y) and columns_of_outputs(y) is not None:
-        return "y has several columns"
     return unsupported_reason(last, y, params, f"{name}__sample_weight")
 
 
@@ -279,7 +277,7 @@ class PipelineWork:
     ) -> ModelScores:
         """Scores of the candidates of a growth."""
         rows = TransformedRows(transformed, fitted.book, type(growth.given).__name__)
-        y = self._values(fitted.target.classes)
+        y = self._values(fitted.target.labels)
         kind = BoostedPipelineCells if isinstance(fitted, FittedBoosts) else PipelineCells
         cells = kind(growth, replace(fitted, coded_rows=rows, y=y), transformed.steps)
         return self._scores_of_leaves(cells, split) or score_models(
@@ -287,14 +285,25 @@ class PipelineWork:
             *(self.scoring, self.error_score, self.return_train_score),
         )
 
-    def _values(self, classes: np.ndarray | None) -> np.ndarray:
-        """What leaves are compared with: numbers of classes, -1 for others, or the target."""
+    def _values(self, classes: Any) -> np.ndarray:
+        """What leaves are compared with: numbers of classes, -1 for others, or the target.
+
+        Of several targets a column for each.
+        """
         if classes is None:
             return self._numbers
         try:
-            labels, number = self._labels
+            labels = self._labels
         except TypeError:  # labels that cannot be compared, some of which this split trains on
             return np.full(len(self.y), -1, dtype=np.int64)
+        if not isinstance(classes, list):
+            return self._numbers_of(classes, *labels[0])
+        of_targets = zip(classes, labels, strict=True)
+        return np.column_stack([self._numbers_of(own, *known) for own, known in of_targets])
+
+    @staticmethod
+    def _numbers_of(classes: np.ndarray, labels: np.ndarray, number: np.ndarray) -> np.ndarray:
+        """Numbers of the classes of a split, from those of all labels."""
         if len(classes) == len(labels):
             return number
         known = np.flatnonzero(np.isin(labels, classes))
@@ -304,18 +313,23 @@ class PipelineWork:
 
     @cached_property
     def _numbers(self) -> np.ndarray:
+        columns = columns_of_outputs(self.y)
+        if columns is not None:
+            return np.column_stack(columns).astype(np.float64)
         return np.asarray(self.y, dtype=np.float64).reshape(-1)
 
     @cached_property
-    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
-        labels, number = np.unique(np.asarray(self.y), return_inverse=True)
-        return labels, number.reshape(-1).astype(np.int64)
+    def _labels(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Labels of each target, and their numbers by row."""
+        columns = columns_of_outputs(self.y) or [np.asarray(self.y)]
+        found = [np.unique(own, return_inverse=True) for own in columns]
+        return [(labels, number.reshape(-1).astype(np.int64)) for labels, number in found]
 
     def _scores_of_leaves(self, cells: Cells, split: Split) -> ModelScores | None:
         """Scores that are sums over leaves; None: scikit-learn should compute them."""
         fitted = cells.fitted
         y = fitted.y[np.asarray(split[1])]
-        if not np.isfinite(y).all() or (fitted.target.classes is not None and (y < 0).any()):
+        if not np.isfinite(y).all() or (fitted.target.labels is not None and (y < 0).any()):
             return None  # a missing target, or a label that the training side lacks
         try:
             return scores_by_leaves(cells, [split], self.scoring, self.return_train_score)

@@ -1,10 +1,13 @@
 """Candidates of a pipeline by what they ask of its steps."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn.model_selection
 from sklearn.datasets import load_iris
+from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -58,14 +61,16 @@ def test_a_side_is_transformed_once():
 
 
 @pytest.mark.parametrize("made", [np.asarray, np.ndarray.tolist, pd.DataFrame])
-def test_several_targets_are_fitted_one_by_one(made):
-    both = made(X[:, :2] + 0.1)
-    pipeline = Pipeline([("scale", StandardScaler()), ("tree", DecisionTreeRegressor())])
+@pytest.mark.parametrize("tree", [DecisionTreeRegressor, DecisionTreeClassifier])
+def test_several_targets_are_shared(tree, made):
+    both = X[:, :2] + 0.1 if tree is DecisionTreeRegressor else (X[:, :2] > [5.8, 3]).astype(int)
+    pipeline = Pipeline([("scale", StandardScaler()), ("tree", tree(random_state=0))])
     given = pipeline, {"tree__max_depth": [1, 2]}
-    with pytest.warns(NotSharedWarning, match="y has several columns"):
-        ours = GridSearchCV(*given, cv=3).fit(X, both).cv_results_
-    theirs = sklearn.model_selection.GridSearchCV(*given, cv=3).fit(X, both).cv_results_
-    np.testing.assert_array_equal(ours["split1_test_score"], theirs["split1_test_score"])
+    folds = KFold(3, shuffle=True, random_state=0)
+    with warnings.catch_warnings(action="error", category=NotSharedWarning):
+        ours = GridSearchCV(*given, cv=folds).fit(X, made(both)).cv_results_
+    theirs = sklearn.model_selection.GridSearchCV(*given, cv=folds).fit(X, both).cv_results_
+    np.testing.assert_allclose(ours["split1_test_score"], theirs["split1_test_score"])
 
 
 def test_standard_errors_are_of_one_target():
