@@ -23,7 +23,6 @@ from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, GRADIENTS, OUTPUTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind,
     Layout, add_outputs, decode_gradients
 )
-from dtrees.core.search._absolute_scan cimport scan_absolute_bins
 from dtrees.core.search._categories cimport (
     add_to_subset, begin_bins, one_versus_rest, search_categories
 )
@@ -293,9 +292,6 @@ cdef void search_above(Search* q, int64_t first, int64_t last, bint missing) noe
         add_bin(q, 0, 1)
     for i in range(last, q.bins.count):
         add_bin(q, i, 1)
-    if q.errors != NULL:
-        scan_absolute_bins(q, NULL, first, last - 1, True)
-        return
     for i in range(first, last - 1):
         add_bin(q, i, 1)
         if permitted(q):
@@ -334,11 +330,9 @@ cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexc
     """Prefixes of the bins first..last; `close`: all of them are a candidate too."""
     cdef int64_t end = last if close else last - 1
     cdef int64_t i
-    if q.errors != NULL:
-        scan_absolute_bins(q, NULL, first, end, False)
-    elif q.criterion.impurity == SQUARED:
+    if q.criterion.impurity == SQUARED:
         scan_squared(q, first, end)
-    elif not by_class(q):
+    elif not by_class(q) and q.errors == NULL:
         scan_buffered(q, first, end, False)
     elif squares_are_small(q):
         scan_buffered(q, first, end, True)

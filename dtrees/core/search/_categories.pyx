@@ -37,7 +37,7 @@ from dtrees.core.data._structs cimport (
     int128_t
 )
 from dtrees.core.histogram._totals cimport Median, errors_about
-from dtrees.core.search._absolute_scan cimport median_of_bin, scan_absolute_bins
+from dtrees.core.search._absolute_scan cimport median_of_bin
 from dtrees.core.search._criterion cimport NONE, Criterion, squares_of_classes, xlogx
 from dtrees.core.search._search cimport (
     Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted,
@@ -403,9 +403,6 @@ cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
         end = count if first == 1 and not missing else count - 1
         if has_small_entropy(q):
             n_best = scan_entropy_of_bins(q, g.order, 0, end)
-            end = 0
-        elif q.errors != NULL:
-            n_best = scan_absolute_bins(q, g.order, 0, end, False)
             end = 0
         for i in range(end):
             add_bin(q, g.order[i].bin, 1)

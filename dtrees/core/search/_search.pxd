@@ -25,7 +25,9 @@ from dtrees.core.data._structs cimport (
     SQUARED_OUTPUTS, Inherited, RowStatistics, Split, Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, OUTPUTS, SUM, CellKind, has_classes
-from dtrees.core.search._absolute_errors cimport AbsoluteErrors, move_row
+from dtrees.core.search._absolute_errors cimport (
+    AbsoluteErrors, clear_sides, move_places, move_row
+)
 from dtrees.core.search._criterion cimport (
     NONE, Criterion, gradient_score, poisson_score, squared_score, xlogx
 )
@@ -135,9 +137,7 @@ cdef void finish_node(Search* q) noexcept nogil
 cdef bint beats(const Search* q, int32_t column) noexcept nogil
 cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil
 cdef double score_by_function(const Search* q, bint down) noexcept nogil
-cdef double score_of_medians(Search* q, int64_t count, bint down) noexcept nogil
-cdef void move_bin(Search* q, int64_t g) noexcept nogil
-cdef double score_of_moved(Search* q, bint down) noexcept nogil
+cdef double score_of_medians(Search* q, bint down) noexcept nogil
 cdef double score_of_outputs(const Search* q) noexcept nogil
 cdef double score_of_gradients(const Search* q, bint down) noexcept nogil
 cdef void add_outputs_of_row(Search* q, int64_t row) noexcept nogil
@@ -232,7 +232,7 @@ cdef inline void clear_side(Search* q) noexcept nogil:
     q.s = 0
     q.buffered = 0
     if q.errors != NULL:
-        q.errors.count = 0
+        clear_sides(q.errors)
     if by_class(q):
         if not q.side_is_clear:
             memset(q.side, 0, q.criterion.n_classes * sizeof(int64_t))
@@ -285,7 +285,7 @@ cdef inline void add_bin(Search* q, int64_t g, int sign) noexcept nogil:
     q.n += sign * q.bins.n[g]
     if q.errors != NULL:
         q.w += q.bins.weight[g]
-        move_bin(q, g)
+        move_places(q.errors, q.errors.of_bins + q.bins.target[g], q.bins.n[g])
     elif not by_class(q):
         q.w += sign * q.bins.weight[g]
         q.s += sign * q.bins.target[g]
@@ -369,7 +369,7 @@ cdef inline double score_side(Search* q, bint down) noexcept nogil:
     if q.criterion.impurity == SQUARED_OUTPUTS:
         return score_of_outputs(q)
     if q.criterion.impurity == ABSOLUTE:
-        return score_of_moved(q, down)
+        return score_of_medians(q, down)
     other = (q.squares - q.cross) + (q.side_squares - q.cross)
     if q.kind == CLASSES:
         # fits 64 bits, and the conversion is much faster

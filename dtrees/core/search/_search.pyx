@@ -14,7 +14,7 @@ from dtrees.core.histogram._layout cimport (
 )
 from dtrees.core.histogram._totals cimport product_of
 from dtrees.core.search._absolute_errors cimport (
-    AbsoluteErrors, free_errors, new_errors, tell_last
+    AbsoluteErrors, errors_of_sides, free_errors, new_errors, twice_median
 )
 from dtrees.core.search._criterion cimport Criterion, squared_score, xlogx
 from dtrees.core.search._open_node cimport OpenNode, begin_bounds, constrained_score, loss_of_node
@@ -319,37 +319,20 @@ cdef double score_of_gradients(const Search* q, bint down) noexcept nogil:
     return gini_score(rest, w, others, side) if down else gini_score(w, rest, side, others)
 
 
-cdef void move_bin(Search* q, int64_t g) noexcept nogil:
-    """Absolute errors: move the places of a bin to the side."""
-    cdef AbsoluteErrors* e = q.errors
-    cdef const uint64_t* places = e.of_bins + q.bins.target[g]
-    cdef int64_t i
-    for i in range(q.bins.n[g]):
-        e.moved[e.count + i] = <uint32_t>places[i]
-    e.count += q.bins.n[g]
-
-
-cdef double score_of_medians(Search* q, int64_t count, bint down) noexcept nogil:
-    """The score of the boundary behind the first `count` places that have moved, whose errors have
-    been told. `NOT_ALLOWED` where values would break an order."""
+cdef double score_of_medians(Search* q, bint down) noexcept nogil:
+    """The score of the boundary beside the side, by absolute errors; `NOT_ALLOWED` where values
+    would break an order."""
     cdef const AbsoluteErrors* e = q.errors
+    cdef double score = <double>(e.whole - errors_of_sides(e))
     cdef int64_t rest = q.totals.weight - q.w
-    cdef int64_t of_side, of_rest
-    cdef double score = <double>(<int64_t>q.totals.moment - e.of_side[count] - e.of_rest[count])
-    if not is_bound(q):
+    cdef double s, t
+    if not is_bound(q) or score < q.best:
         return score
-    of_side = product_of(q.w, e.middle_of_side[count], e.shift + 1)
-    of_rest = product_of(rest, e.middle_of_rest[count], e.shift + 1)
-    return constrained_score(&q.monotonic, q.criterion, <double>(rest if down else q.w),
-                             <double>(q.w if down else rest),
-                             <double>(of_rest if down else of_side),
-                             <double>(of_side if down else of_rest), score)
-
-
-cdef double score_of_moved(Search* q, bint down) noexcept nogil:
-    """Absolute errors: the score of the boundary beside the side."""
-    tell_last(q.errors)
-    return score_of_medians(q, q.errors.count, down)
+    s = <double>product_of(q.w, twice_median(e, True), e.shift + 1)
+    t = <double>product_of(rest, twice_median(e, False), e.shift + 1)
+    return constrained_score(
+        &q.monotonic, q.criterion, <double>(rest if down else q.w), <double>(q.w if down else rest),
+        t if down else s, s if down else t, score)
 
 
 # ---------------------------------------------------------------------------------------------

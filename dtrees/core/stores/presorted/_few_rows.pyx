@@ -22,6 +22,7 @@ from dtrees.core.data._cpu cimport has_pext, is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ABSOLUTE, ALL_ORDERED, NO_RANK, SQUARED, PresortedFeature
 from dtrees.core.histogram._layout cimport COUNT, SUM
+from dtrees.core.search._absolute_errors cimport step
 from dtrees.core.search._criterion cimport NONE, squared_score
 from dtrees.core.search._open_node cimport OpenNode, has_constraints
 from dtrees.core.search._parameters cimport TIES
@@ -41,9 +42,6 @@ cdef extern from "stores/few_rows.h" nogil:
     void part_columns(const FewColumns*, int64_t, uint64_t, int64_t, FewColumns*,
                       FewColumns*) noexcept
     void fill_up(FewColumns*) noexcept
-
-cdef extern from *:
-    int leading_zeros "__builtin_clzll"(uint64_t) noexcept nogil
 
 cdef float[DIGITS + 1][DIGITS] shapes   # of k of n rows on the left: 1 / sqrt(k * (n - k))
 
@@ -268,90 +266,38 @@ cdef inline void keep_column(const Search* q, const FewColumns* c, int64_t i, do
         best[0] = Best(most, key, i, n_left)
 
 
-cdef struct Middle:
-    # Of some rows: a bit for each, the numbers of both middle ones, and the absolute errors about
-    # them (`_absolute_errors`).
-    uint64_t rows
-    int64_t lower
-    int64_t upper
-    int64_t errors
-
-
-cdef inline int64_t choose_one(bint first, int64_t a, int64_t b) noexcept nogil:
-    """a or b, without a branch."""
-    return b + (-<int64_t>first & (a - b))
-
-
-cdef inline int64_t distance(const int64_t* y, int64_t a, int64_t b) noexcept nogil:
-    cdef int64_t d = y[a] - y[b]
-    return (d ^ d >> 63) - (d >> 63)
-
-
-cdef inline int64_t row_behind(uint64_t rows, int64_t m) noexcept nogil:
-    return trailing_zeros((rows | <uint64_t>1 << 32) >> (m + 1)) + m + 1
-
-
-cdef inline int64_t row_before(uint64_t rows, int64_t m) noexcept nogil:
-    return 62 - leading_zeros((rows << 1 | 1) & ((<uint64_t>2 << m) - 1))
-
-
-cdef inline void put_in(const int64_t* y, Middle* o, int64_t p, int64_t n) noexcept nogil:
-    """Put row p to n others, at least one."""
-    cdef int64_t m = o.lower
-    o.rows |= <uint64_t>1 << p
-    if n & 1:
-        o.lower = choose_one(p > m, m, row_before(o.rows, m))
-        o.upper = choose_one(p > m, row_behind(o.rows, m), m)
-    else:
-        m = choose_one(p < m, m, choose_one(p > o.upper, o.upper, p))
-        o.lower = o.upper = m
-    o.errors += distance(y, p, m)
-
-
-cdef inline void take_out(const int64_t* y, Middle* o, int64_t p, int64_t n) noexcept nogil:
-    """Take row p out of n, of which more are left."""
-    cdef int64_t m = o.lower
-    o.rows ^= <uint64_t>1 << p
-    if n & 1:
-        o.lower = choose_one(p < m, m, row_before(o.rows, m))
-        o.upper = choose_one(p > m, m, row_behind(o.rows, m))
-    else:
-        m = choose_one(p <= m, o.upper, m)
-        o.lower = o.upper = m
-    o.errors -= distance(y, p, m)
-
-
 cdef void search_medians(FewRowsStore* s, const FewColumns* c, int64_t n, int64_t least,
                          Best* best) noexcept nogil:
     """Look at the boundaries of all columns, by absolute errors, of three rows or more."""
     cdef const Search* q = s.store.search
-    cdef const int64_t* y = s.target
-    cdef int64_t whole = <int64_t>q.totals.moment
-    cdef Middle all_rows = Middle(0, 0, 0, whole)
-    cdef Middle left, right
+    cdef const int64_t* y = s.target - 1
     cdef uint64_t order = c.order[0]
-    cdef uint64_t changes
-    cdef int64_t i, k, _k, n_left
+    cdef uint64_t rows = 0
+    cdef uint64_t changes, places, others
+    cdef int64_t middle, left, right, i, k, _k, p, held, errors, n_left
     cdef double most, score
     cdef bint counts
     for k in range(n):
-        all_rows.rows |= <uint64_t>1 << (order >> 4 * k & 15)
-    all_rows.lower = trailing_zeros(all_rows.rows)
-    for _k in range((n - 1) // 2):
-        all_rows.lower = row_behind(all_rows.rows, all_rows.lower)
-    all_rows.upper = all_rows.lower if n & 1 else row_behind(all_rows.rows, all_rows.lower)
+        rows |= <uint64_t>2 << (order >> 4 * k & 15)
+    others = ~rows
+    for _k in range(n // 2):
+        rows &= rows - 1
+    middle = trailing_zeros(rows)
     for i in range(c.n):
         order = c.order[i]
         changes = c.rank[i] ^ c.rank[i] >> 4
-        left = Middle(<uint64_t>1 << (order & 15), order & 15, order & 15, 0)
-        right = all_rows
+        places = left = errors = 0
+        right = middle
+        held = DIGITS + 1
         most = NONE
         n_left = 0
         for k in range(1, n):
-            if k > 1:
-                put_in(y, &left, order & 15, k - 1)
-            take_out(y, &right, order & 15, n + 1 - k)
-            score = <double>(whole - left.errors - right.errors)
+            p = (order & 15) + 1
+            places |= <uint64_t>1 << p
+            errors += step(NULL, places, &left, y, p, held, k & 1 == 0, True, True)
+            errors -= step(NULL, places | others, &right, y, p, held, n - k & 1 == 0, False, True)
+            held = p
+            score = <double>-errors
             counts = (changes & 15) != 0 and least <= k and k <= n - least and score > most
             most = score if counts else most
             n_left = k if counts else n_left

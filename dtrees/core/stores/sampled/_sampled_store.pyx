@@ -12,7 +12,7 @@ from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ABSOLUTE, IN_SUBSET, LEAF, RowStatistics
-from dtrees.core.search._absolute_errors cimport AbsoluteErrors, begin_places, reserve_places
+from dtrees.core.search._absolute_errors cimport begin_places, put_place, reserve_places
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
 from dtrees.core.search._parameters cimport Limits, TrainParameters, may_use
 from dtrees.core.search._search cimport Search, cannot_win, key_of_tie, perfect_score, work_of_bins
@@ -154,17 +154,15 @@ cdef bint place_items(const ColumnLoader* loader, Search* q, const OpenNode* nod
     """Absolute errors: take the rows of a node, which are in the order of y; False without memory.
     """
     cdef const RowPartition* partition = &loader.partition
-    cdef AbsoluteErrors* e = q.errors
-    cdef int64_t start = node.start
-    cdef int64_t i
-    if not reserve_places(e, node.totals.n, 0):
+    cdef int64_t i, item
+    if not reserve_places(q.errors, node.totals.n, node.totals.n):
         q.out_of_memory = True
         return False
     for i in range(node.totals.n):
-        e.y[i + 1] = partition.value[start + i]
-        e.w[i + 1] = weight_at(partition, start + i)
-        e.wy[i + 1] = target_at(partition, start + i)
-    begin_places(e)
+        item = node.start + i
+        put_place(q.errors, i + 1, i, partition.value[item], weight_at(partition, item),
+                  target_at(partition, item))
+    begin_places(q.errors, <int64_t>q.totals.moment)
     return True
 
 
