@@ -242,6 +242,7 @@ def estimate_cost(
         has_bounds=CRITERIA[plan.criterion].has_bounds
         and n_classes <= 64
         and estimator.splitter != "random",
+        has_sums=CRITERIA[plan.criterion].has_sums,
         n_classes=n_classes if hasattr(estimator, "predict_proba") else 0,
         n_sets=n_sets,
         bootstrap=bool(estimator.bootstrap),

@@ -60,7 +60,9 @@ from dtrees.parallel.lazy_collections import is_lazy
 from dtrees.parallel.memory import (
     BESIDE_CODES,
     BLOCKS_PER_THREAD,
+    COPIES,
     DEEPEST,
+    DRAWN,
     ROWS_OF_INTERVAL,
     Least,
     able_workers,
@@ -204,7 +206,6 @@ def _most_codes(kind: Any, n_rows: int, max_bins: int | None) -> int:
 
 SLOWER = 1.1  # times as long as need be: so much may a growth take for want of members
 ROOM = 0.5  # of a member, that its rows may take; the rest is for copies
-DRAWN = 1 - math.exp(-1.0)  # of the rows, in a bag
 TARGET_BYTES = 16  # of a row: y and weights as integers
 SUMS = 10  # numbers of a node, beside its classes
 SMALL_ROWS = 1000  # nodes of fewer cost more for a row
@@ -250,6 +251,7 @@ class GrowthSize:
     columns_drawn: int | None = None  # of a node; None: all
     n_codes: int = 255  # of a column, on average
     has_bounds: bool = True  # of splits inside of intervals of codes (`core.search._intervals`)
+    has_sums: bool = True  # of nodes (`Criterion`); else the rows of a tree come to one worker
     n_classes: int = 2  # 0 for regression
     n_sets: int = 1  # that grow, and are taken to stay, together
     n_sequence: int = 1  # times so many trees, which follow from those before
@@ -395,8 +397,9 @@ class CostModel:
         """Estimate a growth."""
         if size.boosting is not None:
             return self.of_boosting(size)
-        gather_rows = gather_rows_of(size.n_rows)
-        levels = _levels(size.in_bag, size.depth, gather_rows, self.smaller_share)
+        gather_rows = gather_rows_of(size.n_rows) if size.has_sums else size.n_rows
+        depth = size.depth if size.has_sums else None
+        levels = _levels(size.in_bag, depth, gather_rows, self.smaller_share)
         rounds = self._rounds(size, levels)
         _, rows, is_last = levels[-1]
         in_leaves = rows if is_last and size.depth is not None else 0.0  # that were counted
@@ -420,6 +423,8 @@ class CostModel:
         of_blocks = size.slots * BLOCKS_PER_THREAD * TASKS_OF_BLOCK
         held = size.n_rows * (size.row_bytes + (1 if size.n_classes else 16))
         held += size.in_bag * size.n_trees / size.tree_batches * size.open_row_bytes
+        if not size.has_sums:  # a tree at once
+            held += size.n_workers * COPIES * n_bytes / size.n_trees
         return Cost(
             rounds=rounds.rounds,
             passes=rounds.rounds + rounds.code_rounds + n_times * (1 + (gathered > 0)),

@@ -21,6 +21,7 @@ import numpy as np
 from dask.utils import format_bytes, parse_bytes
 
 from dtrees.coding.sampling import CutRules, hash_bound
+from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.grow.round_spec import GATHER_ROWS
 from dtrees.core.stores.blocks.block import Resolution
 from dtrees.exceptions import TableTooLargeError
@@ -36,6 +37,7 @@ WAVE_CELLS = 2**30  # of bags and drawn columns, that a thread counts in a level
 ROW_BYTES = 4  # of a row in an open node: its number,
 TIMES_BYTES = 2  # how often it is in the bag, where there are bags,
 KIND_BYTES = 2  # and its kind, where there are several training sets
+DRAWN = 1 - math.exp(-1.0)  # of the rows, in a bag
 BESIDE_CODES = 16  # of a row that is gathered, beside its codes
 BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
 BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or such rows, at most
@@ -224,9 +226,26 @@ class Least:
         if model._adds_steps:
             own, most = math.ceil(share * n_rows), max(1, n_rows // (2 * model.min_samples_leaf))
             return bytes_of_boosting(model, self.n_values, own, n_codes, MAPPED_BYTES, most)
-        if n_rows > gathered * 2.0 ** (min(DEEPEST, int(model.max_depth or DEEPEST)) - 1):
+        if self._gathers_bags:
+            gathered = int(n_rows * (DRAWN if getattr(model, "bootstrap", False) else 1.0))
+        elif n_rows > gathered * 2.0 ** (min(DEEPEST, int(model.max_depth or DEEPEST)) - 1):
             return 0.0  # where nodes are cut into halves, a worker gathers none
         return COPIES * min(1.0, gathered / max(1, n_rows)) * (code_bytes + BESIDE_CODES * n_rows)
+
+    @property
+    def _gathers_bags(self) -> bool:
+        """Whether all rows of a tree come to one worker (`RoundSpec.is_small`)."""
+        criterion, bag = (getattr(self.model, name, None) for name in ("criterion", "max_samples"))
+        if not isinstance(criterion, str) or criterion not in CRITERIA or bag not in (None, 1.0):
+            return False
+        return not CRITERIA[criterion].has_sums
+
+    @property
+    def word(self) -> str:
+        """What may be smaller, that a worker needs less."""
+        if self._gathers_bags or self.model._adds_steps:
+            return "max_bins"
+        return "'dtrees.gather-rows' in dask.config"
 
 
 def check_growth(
@@ -250,13 +269,12 @@ def check_growth(
         if limit is not None and is_too_much(needed, limit):
             always = least.n_bytes(shape[0], code_bytes, n_codes, 0.0)
             more = "" if is_too_much(always, limit) else "more workers, or "
-            less = "max_bins" if least.model._adds_steps else "'dtrees.gather-rows' in dask.config"
             raise TableTooLargeError(
                 f"A worker of the Dask cluster is too small to grow from {shape[0]} x {shape[1]} "
                 f"cells: {address} needs {format_bytes(int(needed))} at least, beside the "
                 f"{format_bytes(PROCESS_BYTES)} of its process, and has {KILLED_SHARE:.0%} of "
                 f"{format_bytes(limit)} of memory before Dask ends it. Start {more}workers with a "
-                f"larger memory_limit; or fit on fewer rows, or with a smaller {less}."
+                f"larger memory_limit; or fit on fewer rows, or with a smaller {least.word}."
             )
 
 

@@ -231,6 +231,7 @@ class BlocksOnWorkers(PlacedBlocks):
             columns_drawn=rules.max_features,
             n_codes=int(parts.n_codes.mean()),
             has_bounds=has_bounds and not rules.random_splits,
+            has_sums=CRITERIA[rules.criterion].has_sums,
             n_classes=n_classes,
             n_sets=self._growth.resampling.n_sets,
             bootstrap=growth.bags is not None,

@@ -71,6 +71,9 @@ class TestRounds:
         found = cost(10**7, depth=3)
         assert found.rounds == 4
         assert found.passes == 5
+        whole = cost(10**7, depth=3, has_sums=False)  # of medians, nothing is counted
+        assert whole.rounds == whole.tree_batches
+        assert whole.bytes_per_worker > found.bytes_per_worker + 10**7 * 30
 
     def test_histograms_beyond_the_budget_take_more_rounds(self):
         with dask.config.set({"dtrees.histogram-budget": 2**40}):

@@ -213,6 +213,16 @@ class TestGrowth:
         least = memory.Least(RandomForestRegressor(2, max_depth=depth))
         assert is_admitted(least, (10**9, 1_000), 10**12) == fits
 
+    @pytest.mark.parametrize("depth", [2, None])
+    def test_rows_of_a_tree_of_medians_come_to_one_worker(self, depth):
+        shape = 10**7, 1_000
+        how = {"criterion": "absolute_error", "max_depth": depth}
+        assert is_admitted(memory.Least(RandomForestRegressor(2, max_depth=2)), shape, 10**10)
+        least = memory.Least(RandomForestRegressor(2, **how))
+        assert not is_admitted(least, shape, 10**10)
+        assert least.word == "max_bins"
+        assert is_admitted(memory.Least(RandomForestRegressor(2, **how)), (10**4, 1_000), 10**7)
+
     @pytest.mark.parametrize(("n_rows", "fits"), [(20_000, True), (1_000_000, False)])
     def test_only_leaves_that_can_be_split_have_histograms(self, n_rows, fits):
         model = GradientBoostingRegressor(max_leaf_nodes=10_000, max_depth=None)
