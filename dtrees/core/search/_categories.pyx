@@ -27,7 +27,7 @@ term gives back what bins of few rows lose by their being few: when categories s
 expectation is total / rows, however small they are. So a column that names each row pays for all
 that it may gain. Subsets that gain no more than all categories would pay are no candidates.
 """
-from libc.math cimport sqrt
+from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memset
 
@@ -56,6 +56,8 @@ FREE_CATEGORIES = FEW_CATEGORIES    # so many of a boosted model pay nothing
 
 # ---------------------------------------------------------------------------------------------
 # order of the categories of several classes
+
+cdef double NEAR = 2.0**-12     # how little an axis of gradients has moved at the end
 
 cdef struct Share:
     # A class that a bin holds.
@@ -112,7 +114,7 @@ cdef inline void project_shares(Bins* g, int64_t first, int64_t count, const Sha
 cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept nogil:
     """Keys: projections of the class shares on their first principal component.
 
-    A power iteration with a fixed number of steps from the class of the largest variance, all in
+    A power iteration of at most `POWER_STEPS` steps from the class of the largest variance, all in
     one order of operations. The covariance C of the shares p of the bins, of weights w, is never
     formed:
 
@@ -130,6 +132,8 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
     cdef const Share* shares = <const Share*>(image + K)
     cdef int64_t i, a, b, _step
     cdef double w, x, shift, norm, total = 0
+    cdef double near = NEAR if q.criterion.impurity == GRADIENT else 0.0
+    cdef bint is_near
     cdef double smoothing = q.criterion.smoothing   # of gradients
     if n_shares < 0:
         return False
@@ -173,8 +177,13 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
         if norm <= 0:
             break
         norm = sqrt(norm)
+        is_near = True
         for a in range(K):
-            axis[a] = image[a] / norm
+            x = image[a] / norm
+            is_near = is_near and fabs(x - axis[a]) <= near
+            axis[a] = x
+        if is_near:     # where nothing has moved, nothing will
+            break
     project_shares(g, first, count, shares, n_shares, axis, smoothing)
     return True
 
