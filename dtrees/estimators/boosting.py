@@ -394,11 +394,6 @@ class BaseBoosting(BaseModel):
     ) -> Self:
         """Grow the iterations that are missing, and become the model."""
         self._check_parameters()
-        if self.oob_score and self.subsample == 1.0:
-            raise ValueError(
-                "oob_score=True scores the rows that an iteration has not drawn, and subsample=1.0 "
-                "draws all. Set subsample below 1."
-            )
         own = X_val, y_val, sample_weight_val, init_score_val
         listed = eval_set, eval_names, eval_sample_weight, eval_init_score
         evals, stats, begins = NO_EVALS, FitStatistics(), is_model(self.init)
@@ -610,6 +605,14 @@ class BaseBoosting(BaseModel):
             train_score_=none if is_apart else found,
             validation_score_=found if is_apart else none,
         )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.oob_score and self.subsample == 1.0:
+            raise ValueError(
+                "oob_score=True scores the rows that an iteration has not drawn, and subsample=1.0 "
+                "draws all. Set subsample below 1."
+            )
 
     def _loss(self) -> Loss | OwnLoss:
         """The loss that the parameters name."""
