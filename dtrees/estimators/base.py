@@ -71,6 +71,7 @@ from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan
 from dtrees.estimators.other_names import names_others, refuse_setting
 from dtrees.estimators.prediction import Predictor, answered
+from dtrees.estimators.quantiles import only_of_target
 from dtrees.estimators.tree_view import TreeView
 from dtrees.export.parts import Parts
 from dtrees.inspection.dependence import recursion
@@ -399,7 +400,8 @@ class BaseModel(BaseEstimator):
     def _of_target(self, number: int) -> Any:
         """The model of one of its targets, of which there are several."""
         parts = self._parts()
-        learned = {name: own for name, own in parts.attributes.items() if name[:4] != "oob_"}
+        learned = only_of_target(parts.attributes, number)
+        learned = {name: own for name, own in learned.items() if name[:4] != "oob_"}
         parameters = dict(parts.parameters)
         for named, name in (
             (learned, "classes_"),

@@ -297,7 +297,6 @@ class FitPlan:
             "monotonic_cst (Monotonicity constraints are not supported with multiple output)": (
                 own.monotonic_cst is not None
             ),
-            "keep_rows": bool(getattr(own, "keep_rows", False)),
         }
 
     def code(

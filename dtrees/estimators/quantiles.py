@@ -30,7 +30,9 @@ LEARNS_ROWS: Mapping[str, tuple[Constraint, ...]] = {
     "_row_targets": (ArrayOf(1, np.dtype(np.float64)),),
     "_row_ranks": (ArrayOf(1, np.dtype(np.uint32)),),
     "_row_weights": (ArrayOf(1, np.dtype(np.uint16)), ArrayOf(1, np.dtype(np.int64))),
+    "_row_starts": (ArrayOf(1, np.dtype(np.int64)),),  # of several targets
 }
+FIELDS = dict(zip(LEARNS_ROWS, ("targets", "ranks", "weights", "starts"), strict=True))
 
 
 def learned_rows(
@@ -40,10 +42,25 @@ def learned_rows(
     known: Callable[[], Iterator[np.ndarray]] = lambda: iter(()),
 ) -> dict[str, Any]:
     """What a fit learns of the rows of its trees; `known` are leaves of all rows in the first."""
-    y = np.asarray(training.y, dtype=np.float64).ravel()
-    found = LeafRows.of(growth, y, trees, training.coded_rows, training.run, known())
-    learned = {"_row_targets": found.targets, "_row_ranks": found.ranks}
-    return learned if found.weights is None else {**learned, "_row_weights": found.weights}
+    y = np.asarray(training.y, dtype=np.float64)
+    y = y.ravel() if y.size == len(y) else y
+    return _learned(LeafRows.of(growth, y, trees, training.coded_rows, training.run, known()))
+
+
+def _learned(rows: LeafRows) -> dict[str, Any]:
+    found = {name: getattr(rows, own) for name, own in FIELDS.items()}
+    return {name: own for name, own in found.items() if own is not None}
+
+
+def rows_of(learned: Mapping[str, Any]) -> LeafRows:
+    """Rows that attributes of a model hold."""
+    return LeafRows(*(learned.get(name) for name in LEARNS_ROWS))  # type: ignore[arg-type]
+
+
+def only_of_target(learned: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Attributes of a model of several targets, with the rows of one of them, if there are some."""
+    others = {name: own for name, own in learned.items() if name not in LEARNS_ROWS}
+    return others | (_learned(rows_of(learned).each()[number]) if "_row_ranks" in learned else {})
 
 
 def learned_rows_of_sets(
@@ -60,7 +77,7 @@ def learned_rows_of_sets(
 class QuantilePredictor(ForestPredictor):
     """What a forest says of the targets of a row by the rows in its leaves."""
 
-    rows: LeafRows
+    rows: list[LeafRows]  # of each target
     asked: np.ndarray  # float64 (n,): shares, or values
     is_one: bool  # and not an array
 
@@ -83,28 +100,35 @@ class QuantilePredictor(ForestPredictor):
         forest: Forest = model.forest_ if hasattr(model, "forest_") else model.tree_.as_forest
         return cls(
             *(found.book, None, found.estimator, forest),
-            LeafRows(*(learned.get(each) for each in LEARNS_ROWS)),  # type: ignore[arg-type]
+            rows_of(learned).each(),
             values.ravel(),
             values.ndim == 0,
         )
 
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of what a method returns."""
+        n_outputs = len(self.rows)
+        if n_outputs > 1:
+            return Answer(
+                np.empty((0, n_outputs) if self.is_one else (0, n_outputs, len(self.asked)))
+            )
         if self.is_one:
             return Answer(np.empty(0))
         return Answer(np.empty((0, len(self.asked))), columns=self.asked.tolist())
 
     def predict_quantiles(self, X: Any, run: Runner = serial) -> np.ndarray:
         """Quantiles of the rows, float64 (n_rows,) or (n_rows, n_quantiles)."""
-        return self._answered(self.rows.quantiles, X, run)
+        return self._answered(LeafRows.quantiles, X, run)
 
     def predict_cdf(self, X: Any, run: Runner = serial) -> np.ndarray:
         """Shares up to values, float64 (n_rows,) or (n_rows, n_values)."""
-        return self._answered(self.rows.distribution, X, run)
+        return self._answered(LeafRows.distribution, X, run)
 
     def _answered(self, ask: Callable[..., np.ndarray], X: Any, run: Runner) -> np.ndarray:
-        found = ask(self.forest, self.book, self.check(X, run), run, self.asked)
-        return found[:, 0] if self.is_one else found
+        about = self.forest, self.book, self.check(X, run), run, self.asked
+        of_each = [ask(rows, *about) for rows in self.rows]
+        found = of_each[0] if len(of_each) == 1 else np.stack(of_each, axis=1)
+        return found[..., 0] if self.is_one else found
 
 
 def check_rows(parts: Parts) -> None:
@@ -113,7 +137,11 @@ def check_rows(parts: Parts) -> None:
     if LEARNS_ROWS.keys() & learned.keys():
         if missing := {"_row_targets", "_row_ranks"} - learned.keys():
             raise ValueError(f"there is no attribute {min(missing)!r}")
-        LeafRows(*(learned.get(each) for each in LEARNS_ROWS)).table(Forest(parts.trees))  # type: ignore[arg-type]
+        forest, each = Forest(parts.trees), rows_of(learned).each()
+        if len(each) != parts.trees[0].n_outputs:
+            raise ValueError("the rows that are kept are not those of the outputs")
+        for rows in each:
+            rows.table(forest)
 
 
 # Methods of trees and forests of numbers, which name them.
@@ -138,7 +166,8 @@ def predict_quantiles(self: Any, X: Any, q: Any = 0.5) -> np.ndarray:
     Returns
     -------
     quantiles : float64 array of shape (n_rows,) or (n_rows, n_quantiles)
-        A column for each of `q`, in this order; one dimension if `q` is a number.
+        A column for each of `q`, in this order; one dimension if `q` is a number. Of several
+        targets (n_rows, n_targets) or (n_rows, n_targets, n_quantiles).
 
     Raises
     ------
@@ -188,7 +217,8 @@ def predict_cdf(self: Any, X: Any, values: Any) -> np.ndarray:
     -------
     shares : float64 array of shape (n_rows,) or (n_rows, n_values)
         Weight of the rows of the fit whose target is at most the value, as for
-        `predict_quantiles`; from 0 to 1. One dimension if `values` is a number.
+        `predict_quantiles`; from 0 to 1. One dimension if `values` is a number. Of several targets
+        (n_rows, n_targets) or (n_rows, n_targets, n_values).
 
     Raises
     ------

@@ -427,8 +427,6 @@ def test_poisson_wants_counts_of_each_target():
 REFUSED = {
     "function": (DecisionTreeClassifier(criterion="chi_square"), "criterion='chi_square'"),
     "monotonic": (DecisionTreeRegressor(monotonic_cst=[1, 0, 0, 0]), "monotonic_cst"),
-    "rows": (RandomForestRegressor(keep_rows=True), "keep_rows"),
-    "rows of a tree": (DecisionTreeRegressor(keep_rows=True), "keep_rows"),
     "adaboost": (AdaBoostClassifier(), "AdaBoostClassifier"),
 }
 

@@ -256,6 +256,44 @@ def test_dask_collections_are_answered_lazily():
     np.testing.assert_array_equal(lazy.compute(scheduler="sync"), tree.predict_quantiles(NEW, Q))
 
 
+@pytest.mark.parametrize("weight", [None, WEIGHTS], ids=["plain", "weights"])
+@pytest.mark.parametrize("name", ["forest", "tree"])
+def test_several_targets(name, weight, tmp_path):
+    """Each has the rows of the same leaves, also on partitions, of folds and from a file."""
+    both, values = np.c_[Y, np.round(X[:, 1])], [-1.0, 0.5]
+    model = clone(ALL[name]).fit(X, both, weight)
+    weights = weights_of_rows(model, NEW, X, Y, weight)
+    found, shares = model.predict_quantiles(NEW, Q), model.predict_cdf(NEW, values)
+    assert model.predict_quantiles(NEW, 0.25).tolist() == found[:, :, 2].tolist()
+    for k, own in enumerate(both.T):
+        np.testing.assert_array_equal(found[:, k], quantiles(weights, own, Q))
+        np.testing.assert_array_equal(model.of_target(k).predict_quantiles(NEW, Q), found[:, k])
+        np.testing.assert_array_equal(model.of_target(k).predict_cdf(NEW, values), shares[:, k])
+    save(model, tmp_path / "model.dtrees")
+    others = [load(tmp_path / "model.dtrees"), clone(model).set_params(n_jobs=2)]
+    others[1].fit(sp.csr_array(X), both, weight)
+    with dask.config.set({"dtrees.regime": "partitioned", "dtrees.gather-rows": 60}):
+        others.append(clone(model).fit(X, both, weight))
+    for other in others:
+        same_quantiles(model, other)
+    for lazy in (da.from_array(NEW, chunks=(13, 4)), dd.from_pandas(pd.DataFrame(NEW), 3)):
+        names = None if isinstance(lazy, da.Array) else list(lazy.columns)
+        own = model if names is None else clone(model).fit(pd.DataFrame(X), both, weight)
+        answer = own.predict_quantiles(lazy, Q).compute(scheduler="sync")
+        np.testing.assert_array_equal(answer, found)
+    parts = model._parts()
+    parts.attributes["_row_starts"] = np.array([0, 10**9])
+    with pytest.raises(ValueError, match="rows that are kept"):
+        type(model)._check_parts(parts)
+
+
+def test_models_of_folds_keep_the_rows_of_each_target():
+    both, cv = np.c_[Y, Y**2], KFold(3)
+    found = cross_validate(TREE, X, both, cv=cv, return_estimator=True)["estimator"]
+    for (train, _), own in zip(cv.split(X), found, strict=True):
+        same_quantiles(own, clone(TREE).fit(X, both, np.isin(np.arange(300), train) * 1.0))
+
+
 def test_rows_take_few_bytes():
     forest = clone(FORESTS["forest"]).fit(X, Y)
     rows = sum(tree.n_node_samples[0] for tree in forest.forest_)

@@ -18,6 +18,8 @@ asked for, 8 bytes more hold its share of the leaf::
 
     targets   [ 1.5  2.0  2.5  7.0 ]
     ranks     [ 0  1  3 | 1  2 | ...   leaves of tree 0 | leaves of tree 1 ...
+
+Of several outputs, each has arrays of its own, which stand one behind the other.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
 EXACT_BITS = 52  # of the share of a row
 ALL_BITS = 62  # of the shares of all trees
 
-_tables: WeakKeyDictionary[Forest, tuple[np.ndarray, LeafTable]] = WeakKeyDictionary()
+# by the first rank, of which each output has another
+_tables: WeakKeyDictionary[Forest, dict[int, tuple[np.ndarray, LeafTable]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +59,21 @@ class LeafRows:
 
     targets: np.ndarray  # float64 (n_targets,): distinct, ascending
     ranks: np.ndarray  # uint32 (n,): numbers of targets, ascending in each leaf
-    weights: np.ndarray | None  # uint16 or int64 (n,): in any unit; None: one
+    weights: np.ndarray | None = None  # uint16 or int64 (n,): in any unit; None: one
+    starts: np.ndarray | None = None  # int64 (n_outputs,): first targets; None: of one output
+
+    def each(self) -> list[LeafRows]:
+        """Those of each output; ValueError: the arrays do not fit each other."""
+        if self.starts is None:
+            return [self]
+        starts, n_outputs = [*self.starts.tolist(), len(self.targets)], len(self.starts)
+        if starts[0] != 0 or starts != sorted(starts) or len(self.ranks) % n_outputs > 0:
+            raise ValueError("The rows that are kept are not those of the outputs.")
+        targets = [self.targets[slice(*both)] for both in pairwise(starts)]
+        weights: Any = [None] * n_outputs
+        if self.weights is not None:
+            weights = np.split(self.weights, n_outputs)
+        return list(map(LeafRows, targets, np.split(self.ranks, n_outputs), weights))
 
     @classmethod
     def of(
@@ -70,11 +87,17 @@ class LeafRows:
     ) -> LeafRows:
         """The rows of trees of a growth; `known` are the leaves of all rows in the first ones.
 
-        O(n_rows log n_rows) for each tree. Raises ValueError where trees were grown from others.
+        O(n_rows log n_rows) for each tree and output. Raises ValueError where trees were grown from
+        others.
+
+        y : float64 (n_rows,) or (n_rows, n_outputs)
         """
-        targets, ranks = np.unique(y, return_inverse=True)
-        order, ranks = np.argsort(ranks, kind="stable"), ranks.astype(np.uint32)
-        pieces: list[tuple[np.ndarray, np.ndarray | None]] = []
+        targets, ordered = [], []
+        for column in y.reshape(len(y), -1).T:
+            distinct, ranks = np.unique(column, return_inverse=True)
+            targets.append(distinct)
+            ordered.append((np.argsort(ranks, kind="stable"), ranks.astype(np.uint32)))
+        pieces: list[list[tuple[np.ndarray, np.ndarray | None]]] = [[] for _ in targets]
         step = TREES_AT_ONCE if lookup.is_here else TREES_AT_A_PASS
         for first in range(0, len(trees), step):
             some = trees[first : first + step]
@@ -86,18 +109,26 @@ class LeafRows:
             others = list(zip(some, rows, strict=True))[len(leaves) :]
             lookup.bring([((tree,), own) for tree, own in others])
             leaves += run([partial(lookup.leaves, *each) for each in others])
-            given = zip(some, weights, rows, leaves, strict=True)
-            pieces += run([partial(_by_leaf, order, ranks, *each) for each in given])
-        all_weights = None if pieces[0][1] is None else np.concatenate([w for _, w in pieces])
-        return cls(targets, np.concatenate([own for own, _ in pieces]), all_weights)
+            given = list(zip(some, weights, rows, leaves, strict=True))
+            for own, (order, of_row) in zip(pieces, ordered, strict=True):
+                own += run([partial(_by_leaf, order, of_row, *each) for each in given])
+        flat = [piece for own in pieces for piece in own]
+        all_ranks = np.concatenate([own for own, _ in flat])
+        of_rows = [w for _, w in flat if w is not None]
+        starts = None
+        if y.ndim > 1:
+            starts = np.cumsum([0, *map(len, targets[:-1])], dtype=np.int64)
+        all_weights = np.concatenate(of_rows) if of_rows else None
+        return cls(np.concatenate(targets), all_ranks, all_weights, starts)
 
     def table(self, forest: Forest) -> LeafTable:
         """The rows, ready to be looked up; made once.
 
         Raises ValueError where they are not those of the trees.
         """
-        ranks, found = _tables.get(forest, (None, None))
-        if ranks is not self.ranks:
+        known, place = _tables.setdefault(forest, {}), self.ranks.ctypes.data
+        ranks, found = known.get(place, (None, None))
+        if ranks is None or len(ranks) != len(self.ranks):
             n_nodes = np.array([tree.node_count for tree in forest.trees])
             is_leaf = np.concatenate([tree.test == LEAF for tree in forest.trees])
             n_rows = np.concatenate([tree.n_node_samples for tree in forest.trees])
@@ -115,7 +146,8 @@ class LeafRows:
             for first, n_own in zip(first_node, n_nodes, strict=True):
                 self._share(start[first : first + n_own + 1], 2.0 ** self._exponent(forest), shares)
             found = LeafTable(start, first_node, self.ranks, shares)
-            _tables[forest] = self.ranks, found
+            known[place] = self.ranks, found  # which stay, so that nothing else has their place
+        assert found is not None
         return found
 
     def _share(self, start: np.ndarray, unit: float, shares: np.ndarray) -> None:
