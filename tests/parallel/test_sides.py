@@ -246,7 +246,7 @@ def of_frames(values, layout):
     }[layout]
 
 
-@pytest.mark.one_of(17)
+@pytest.mark.one_of(6)
 @parametrize_in_turn(
     2,
     (
@@ -270,6 +270,12 @@ def test_scores_are_those_of_the_table_in_memory(case, target, is_lazy, layout, 
     given = da.from_array(y, chunks=(200,)) if is_lazy else y
     equal(validate(LAYOUTS[layout](values), given), expected)
     assert ours(two) == []
+
+
+def test_rows_that_repeat_are_scored_in_their_order(two, request):
+    test_scores_are_those_of_the_table_in_memory(
+        "repeated rows", "words", True, "frame", two, request
+    )
 
 
 def heard(validate):
