@@ -58,7 +58,8 @@ class CostComplexity:
     fold_alphas : float64 array of shape (n_steps,)
         What the trees of the folds are pruned with.
     errors : float64 array of shape (n_steps,)
-        Share of held-out rows that are misclassified, or mean of their squared errors.
+        Share of held-out rows that are misclassified, or mean of their squared errors; of several
+        targets the mean over these.
     standard_errors : float64 array of shape (n_steps,)
         Of the errors, over held-out rows.
     best_index, one_standard_error_index : int
@@ -155,7 +156,7 @@ def cost_complexity_cv(
         Its ``ccp_alpha`` is not looked at.
     X : table of shape (n_rows, n_columns)
         Anything that the estimator takes.
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         The target.
     cv : int, cross-validation generator or iterable of (train, test), default=10
         Folds, stratified for classifiers, or any splits.

@@ -107,7 +107,7 @@ class SharedSearch:
         ----------
         X : table of shape (n_rows, n_columns)
             Anything that the estimator takes.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             The target.
         checkpoint : str or path, default=None
             A folder for trees that have grown, or its URL, as of forests. The same search goes on
@@ -370,7 +370,7 @@ class SharedSearch:
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-        y : array-like of shape (n_rows,), default=None
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         **params : dict
             For the scorer, where metadata routing is enabled.
 

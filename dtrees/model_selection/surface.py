@@ -229,7 +229,7 @@ def validation_surface(
         ``min_impurity_decrease`` hold in every cell.
     X : table of shape (n_rows, n_columns)
         Anything that the estimator takes.
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         The target.
     max_depth : sequence of int, default=None
         None: from 1 to the depth of the deepest tree.

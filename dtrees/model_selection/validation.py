@@ -259,7 +259,7 @@ def cross_validate(
     X : table of shape (n_rows, n_columns)
         Anything that the estimator takes, Dask collections included; `y`, `groups` and weights may
         be such, too.
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         The target.
     groups : array-like of shape (n_rows,), default=None
         For splitters that keep the rows of a group together.
@@ -580,9 +580,10 @@ def cross_val_predict(
 
     Returns
     -------
-    predictions : array of shape (n_rows,) or (n_rows, n_classes)
-        In the order of the rows of `X`. Columns are the sorted classes of all rows; one that a
-        training side lacks has share 0 there, or the least finite float for its logarithm.
+    predictions : array of shape (n_rows,), (n_rows, n_classes) or (n_rows, n_outputs), or a list
+        In the order of the rows of `X`; shares of several targets are a list of arrays. Columns are
+        the sorted classes of all rows; one that a training side lacks has share 0 there, or the
+        least finite float for its logarithm.
 
     Raises
     ------
