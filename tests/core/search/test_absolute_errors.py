@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeRegressor as Theirs
 
 from dtrees import DecisionTreeRegressor
 from tests.laws.tables import Example, fit
@@ -86,3 +87,18 @@ def test_equal_targets_of_fractional_weights_have_no_order():
     example = Example(table, y, w, "absolute_error")
     rows = random.permutation(200)
     assert fit(example).equals(fit(example.take(rows)))
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_medians_that_move_far(weights):
+    """Rows come from both ends of y, so the next places of a side are many words apart."""
+    n = 9000
+    random = np.random.default_rng(2)
+    x = np.arange(float(n))
+    y = np.where(random.random(n) < 0.5, 1, -1) * (n - x) + 0.25 * (x > 7000)
+    w = random.integers(1, 4, n).astype(float) if weights else None
+    model = DecisionTreeRegressor(criterion="absolute_error", max_depth=1).fit(x[:, None], y, w)
+    theirs = Theirs(criterion="absolute_error", max_depth=1).fit(x[:, None], y, w).tree_
+    assert model.tree_.threshold[0] == theirs.threshold[0]
+    np.testing.assert_allclose(model.tree_.impurity, theirs.impurity, rtol=1e-12)
+    np.testing.assert_allclose(model.tree_.value, theirs.value, rtol=1e-12)
