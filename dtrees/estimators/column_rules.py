@@ -71,14 +71,15 @@ def units_of_weights(given: Any, book: CodeBook) -> tuple[int, ...] | None:
     if given is None:
         return None
     is_dict = isinstance(given, Mapping)
-    weights = _by_name("feature_weights", given, book, 1.0) if is_dict else np.asarray(given)
+    values = np.asarray(list(given.values()) if is_dict else given)
+    if values.dtype.kind not in "fiu" or not ((values > 0) & (values < np.inf)).all():
+        raise ValueError("feature_weights must be positive, finite numbers.")
+    weights = _by_name("feature_weights", given, book, 1.0) if is_dict else values
     if weights.shape != (book.n_columns,):
         raise ValueError(
             f"feature_weights has shape {weights.shape} but the input data X has "
             f"{book.n_columns} features."
         )
-    if weights.dtype.kind not in "fiu" or not ((weights > 0) & (weights < np.inf)).all():
-        raise ValueError("feature_weights must be positive, finite numbers.")
     units = np.rint(weights.astype(np.float64) / weights.max() * MOST_UNITS).astype(int)
     return None if (units == units[0]).all() else tuple(np.maximum(units, 1).tolist())
 

@@ -296,6 +296,7 @@ class TestWhatIsGiven:
         [
             ([1, 2], r"feature_weights has shape \(2,\) but the input data X has 3 features"),
             ([0, 1, 2], "feature_weights must be positive, finite numbers"),
+            ({"a": "2"}, "feature_weights must be positive, finite numbers"),
             ([1, np.inf, 2], "must be positive"),
             ([1, np.nan, 2], "must be positive"),
             (["a", "b", "c"], "must be positive"),
