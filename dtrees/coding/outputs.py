@@ -46,7 +46,7 @@ def columns_of_outputs(y: Any) -> list[Any] | None:
         shape = (len(y), *np.shape(y[0])) if len(y) > 0 else ()
     else:
         shape = getattr(y, "shape", ())
-    if len(shape) != 2 or shape[1] < 2:
+    if not isinstance(shape, tuple) or len(shape) != 2 or shape[1] < 2:
         return None
     if scipy.sparse.issparse(y):
         y = y.toarray()

@@ -124,9 +124,9 @@ colsample_bytree : float
     Share of the columns, of those that are used, that are drawn for each tree, rounded up. Its
     nodes draw theirs from these (`max_features`).
 feature_weights : array-like of shape (n_features_in_,) or dict
-    How likely each column is where columns are drawn (`max_features`, `colsample_bytree`), as of
-    XGBoost: positive numbers, whose scale means nothing; or by name, 1 for columns left out. None:
-    all are as likely.
+    How likely each column is where columns are drawn (`max_features`, `colsample_bytree`), as
+    in XGBoost: positive numbers, whose scale means nothing; or by name, 1 for columns left out.
+    None: all are as likely.
 regime : {"local", "replicated", "partitioned"} or None
     Where the trees are grown. "local": on threads of this process. "replicated": on the workers
     of a Dask cluster, each of which gets the coded table. "partitioned": on workers that keep
@@ -147,9 +147,9 @@ min_samples_leaf : int
 colsample_bytree : float
     Share of the columns, of those that may be used, that are drawn for each tree.
 feature_weights : array-like of shape (n_features_in_,) or dict
-    How likely each column is where columns are drawn (`max_features`, `colsample_bytree`), as of
-    XGBoost: positive numbers, whose scale means nothing; or by name, 1 for columns left out. None:
-    all are as likely.
+    How likely each column is where columns are drawn (`max_features`, `colsample_bytree`), as
+    in XGBoost: positive numbers, whose scale means nothing; or by name, 1 for columns left out.
+    None: all are as likely.
 max_features : int, float or {"sqrt", "log2"}
     Number of columns drawn at each node, of those of the tree: that many (at most all), a share of
     them, rounded up, their root or their binary logarithm. None: all. With `interaction_cst`, the

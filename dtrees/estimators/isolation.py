@@ -44,11 +44,11 @@ from dtrees.constraints import (
     OneOf,
     RealIn,
 )
+from dtrees.core.data.logarithm import log
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.assembly import frozen
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.model.packing import log
 from dtrees.core.model.tree import LEAF, Forest, Tree
 from dtrees.core.predict.raw import forest_values
 from dtrees.estimators import base

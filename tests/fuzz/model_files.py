@@ -121,7 +121,9 @@ def good_files() -> list[tuple[bytes, Any]]:
         ),
         (GradientBoostingClassifier(max_iter=1, random_state=0), (X, np.c_[y, y > 1])),
         (
-            GradientBoostingRegressor(max_iter=2, multi_strategy="multi_output_tree"),
+            GradientBoostingRegressor(
+                max_iter=2, multi_strategy="multi_output_tree", random_state=0
+            ),
             (numbers, np.c_[y, -y]),
         ),
     ]

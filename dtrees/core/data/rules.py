@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dtrees._random import COLUMNS, keyed_draws, keyed_sample
-from dtrees.core.losses._derivatives import logarithm
+from dtrees.core.data.logarithm import log
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class GrowthRules:
             is_drawn = keyed_sample(self.seed, COLUMNS, number, places, len(usable), n_drawn)
         else:  # those that come first, where each comes as often as it weighs
             draws = keyed_draws(self.seed, COLUMNS, number, places)
-            comes = -logarithm((draws >> np.uint64(11)) * 2.0**-53 + 2.0**-54)
+            comes = -log((draws >> np.uint64(11)) * 2.0**-53 + 2.0**-54)
             comes /= np.array(self.column_weights)[usable]
             is_drawn = np.argsort(comes, kind="stable")[:n_drawn]
         drawn = set(usable[is_drawn].tolist())

@@ -23,10 +23,9 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.core.model.packing import log, narrow, pack, unpack, widen
+from dtrees.core.model.packing import narrow, pack, unpack, widen
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Forest
-from dtrees.core.search import _criterion
 from tests.estimators.test_forests import mixed_table
 
 CASES = {
@@ -245,13 +244,6 @@ def test_narrow_integers(values, factor, divide):
     arrays = narrow("x", numbers, divide=divide)
     assert sum(array.nbytes for array in arrays.values()) <= numbers.nbytes + 8
     np.testing.assert_array_equal(widen(arrays, "x", len(numbers)), numbers)
-
-
-def test_the_logarithm_is_that_of_the_kernels():
-    rng = np.random.default_rng(0)
-    x = np.exp(rng.uniform(-700, 700, 2000))
-    x = np.concatenate([x, rng.uniform(0.5, 2.0, 2000), [1.0, np.sqrt(2), 2.0**0.5 / 2]])
-    assert log(x).tolist() == [_criterion.log(number) for number in x.tolist()]
 
 
 @pytest.mark.parametrize("name", ["gini, two classes", "gini, three classes"])
