@@ -731,6 +731,20 @@ def test_models_of_folds_are_fits(table, name):
             np.testing.assert_array_equal(one[test], other)
 
 
+@pytest.mark.parametrize("scale", np.geomspace(1, 4, 9))
+def test_folds_of_other_units_do_not_share(table, scale):
+    """Integers of a fold are in the units of each of its own outputs."""
+    X, _, numbers = table
+    X, y = X.round(1), numbers * np.r_[scale, np.ones(numbers.shape[1] - 1)]
+    weight = np.arange(1.0, len(X) + 1)
+    cv, model = KFold(4), DecisionTreeRegressor(max_depth=2, random_state=0)
+    how = {"params": {"sample_weight": weight}, "scoring": off_by, "return_estimator": True}
+    found = cross_validate(model, X, y, cv=cv, **how)["estimator"]
+    for (train, _), own in zip(cv.split(X), found, strict=True):
+        mean = np.average(y[train], axis=0, weights=weight[train])
+        np.testing.assert_allclose(own.tree_.value[0].ravel(), mean, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("made_y", [np.asarray, np.ndarray.tolist, pd.DataFrame])
 def test_targets_of_folds_have_any_form(table, made_y):
     X, classes, _ = table
