@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import sklearn
 from sklearn.base import is_classifier
 from sklearn.exceptions import DataConversionWarning
@@ -27,6 +28,7 @@ from sklearn.utils import indexable
 
 from dtrees._warnings import warn
 from dtrees.callbacks import Bar
+from dtrees.coding.outputs import columns_of_outputs
 from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.coding.target import class_codes
 from dtrees.estimators.adaboost import BaseAdaBoost
@@ -254,6 +256,8 @@ def prepare(
     y, arguments = in_memory(X, y, arguments)
     if reason is not None:
         return replace(arguments, X=X, y=y, reason=reason)
+    if scipy.sparse.issparse(y):  # indicators of labels
+        y = y.toarray()
     if not isinstance(y, LazyColumn):
         X, y = admitted(X, {"y": y}, arguments.stats)
     n_rows = known_length(X)
@@ -273,7 +277,14 @@ def prepare(
             splits = draw(X, y, groups)
     except Exception as error:
         if isinstance(error, TypeError) and is_classifier(arguments.estimator):
-            class_codes(np.asarray(y, dtype=object))  # says of labels what is wrong with them
+            columns = columns_of_outputs(y)
+            for labels in [y] if columns is None else columns:  # says what is wrong with them
+                class_codes(np.asarray(labels, dtype=object))
+            if columns is not None:
+                raise TypeError(
+                    "y has targets of several types, which scikit-learn's splitters and scores do "
+                    "not take. For a validation, give numbers that stand for the labels."
+                ) from error
         # an iterator cannot be asked again, and rows of a collection cannot be taken
         if check is None or isinstance(cv, Iterator) or isinstance(X, PartitionedTable):
             raise

@@ -751,6 +751,20 @@ def test_targets_of_folds_have_any_form(table, made_y):
     labels, model = classes % 2, DecisionTreeClassifier(max_depth=3, random_state=0)
     scores = cross_validate(model, X, made_y(labels), cv=3)["test_score"]
     np.testing.assert_array_equal(scores, cross_val_score(model, X, labels, cv=3))
+    for form in (made_y, sp.csr_array):  # scikit-learn's `cross_validate` refuses sparse ones
+        said = cross_val_predict(model, X, form(labels), cv=3)
+        np.testing.assert_array_equal(said, cross_val_predict(model, X, labels, cv=3))
+        search = GridSearchCV(model, {"max_depth": [3]}, cv=3).fit(X, form(labels))
+        np.testing.assert_allclose(search.best_score_, scores.mean())
+
+
+def test_targets_of_several_types_are_not_validated(table):
+    X, classes, _ = table
+    y = pd.DataFrame({"word": np.where(classes[:, 0] > 0, "yes", "no"), "number": classes[:, 1]})
+    assert DecisionTreeClassifier().fit(X, y).predict(X).tolist() == y.to_numpy().tolist()
+    for ask in (cross_validate, cross_val_predict):
+        with pytest.raises(TypeError, match="targets of several types"):
+            ask(DecisionTreeClassifier(), X, y, cv=3)
 
 
 def test_searches_and_surfaces_are_loops(table):
