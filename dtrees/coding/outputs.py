@@ -89,6 +89,11 @@ class Outputs(Target):
         return self.n_classes if self.kind == "classification" else 1 + self.n_outputs
 
     @property
+    def units(self) -> tuple[Any, ...]:
+        """Those of all outputs together, and of each."""
+        return super().units + tuple(own.units for own in self.of_outputs)
+
+    @property
     def labels(self) -> list[Any] | None:
         """Labels of each output; None: these are numbers."""
         of_outputs = [own.classes for own in self.of_outputs]

@@ -731,6 +731,11 @@ class Target(LockedArrays):
         return (self,)
 
     @property
+    def units(self) -> tuple[Any, ...]:
+        """What integers stand for: where units are equal, sums may be shared."""
+        return self.offset, self.y_exponent, self.w_exponent, self.wy_exponent
+
+    @property
     def labels(self) -> Any:
         """Labels, sorted: an array, of several columns of y a list of them; None of numbers."""
         return self.classes
@@ -1012,13 +1017,13 @@ class TargetUnits:
     def are_those_of(self, other: TargetUnits) -> bool:
         """Whether rows of the same weight have the same integers, and classes do not weigh."""
         own, empty = self.empty, other.empty
-        units = "offset", "y_exponent", "w_exponent", "wy_exponent", "class_exponent"
         of_rows = self.draws, other.draws, self.per_class, other.per_class
         return (
             all(each is None for each in of_rows)
             and own.class_multiplier is None
             and empty.class_multiplier is None
-            and all(getattr(own, unit) == getattr(empty, unit) for unit in units)
+            and own.units == empty.units
+            and own.class_exponent == empty.class_exponent
         )
 
     def target(self, rows: GivenRows) -> Target:

@@ -83,7 +83,6 @@ from dtrees.parallel.fit_statistics import SHARED
 logger = logging.getLogger(__name__)
 
 LARGEST_SUM = 2.0**62  # of the rows of all sets that share
-UNITS = ("offset", "y_exponent", "w_exponent", "wy_exponent")
 
 
 @dataclass(eq=False)
@@ -444,7 +443,7 @@ def _grouped(
         ):
             models[number] = _fitted(plan, training.of_sets([number]), own)
         else:  # what a row adds is a function of its weight, its y and the units
-            key = _units_of(own)
+            key = own.units, _order_of(own)
             if key in by_unit:
                 by_unit[key].take(number, own, sets.rows(number))
             else:
@@ -594,16 +593,11 @@ def _order_of(target: Target) -> tuple[int, ...]:
     return tuple(target.order.tolist()) if isinstance(target, Outputs) else ()
 
 
-def _units_of(target: Target) -> tuple[Any, ...]:
-    """The units of a target, and of each of several; and the order of these, if it matters."""
-    several = target.of_outputs if isinstance(target, Outputs) else ()
-    units = [getattr(each, unit) for each in (target, *several) for unit in UNITS]
-    return (*units, *_order_of(target))
-
-
 def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:
     """Whether a target is another one whose other rows weigh nothing, in the same units."""
-    if _units_of(own) != _units_of(whole) or own.class_exponent != whole.class_exponent:
+    if own.units != whole.units or own.class_exponent != whole.class_exponent:
+        return False
+    if _order_of(own) != _order_of(whole):
         return False
     if own.means is not None and not rows.all():  # other rows are drawn as if they weighed 1
         return False
