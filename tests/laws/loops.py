@@ -19,7 +19,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of, scale_of_sums
 from dtrees.core.model.tree import Tree, total_of
 from dtrees.estimators.fit_plan import FitPlan
-from dtrees.estimators.training_sets import UNITS, fit_sets
+from dtrees.estimators.training_sets import fit_sets
 from tests.laws.tables import fill_column, hash_of
 
 FACTS = (
@@ -87,7 +87,7 @@ class Loop:
         weight = np.zeros(len(self.y))
         weight[train] = 1.0 if self.weight is None else self.weight[train]
         target, criterion = self.plan.estimator._encode_target(self.y, weight), self.plan.criterion
-        found = tuple(getattr(target, name) for name in UNITS)
+        found = target.units
         if criterion == "entropy" and target.class_multiplier is None:
             total = int(total_of(tree.statistics[:1], criterion)[0])
             found = (*found, scale_of_sums(total, 1, target.weight_unit, criterion).fixed_point)
