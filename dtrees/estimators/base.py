@@ -76,7 +76,7 @@ from dtrees.estimators.tree_view import TreeView
 from dtrees.export.parts import Parts
 from dtrees.inspection.dependence import recursion
 from dtrees.inspection.shap import Explainer
-from dtrees.parallel import computed, is_lazy
+from dtrees.parallel import Model, computed, is_lazy
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -254,7 +254,7 @@ class BaseModel(BaseEstimator):
         made.__dict__.update({name: getattr(self, name) for name in self._names_in_signature()})
         return made
 
-    def _answer(self, method: str, X: Any, predictor: Predictor | Explainer | None = None) -> Any:
+    def _answer(self, method: str, X: Any, predictor: Model | Explainer | None = None) -> Any:
         """The predictor's answer for a table; for a Dask collection a lazy one.
 
         Of several targets of classes, a list of them.

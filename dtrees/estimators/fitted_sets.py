@@ -96,12 +96,12 @@ class FittedSets:
     def spreads_of(self, sides: Sequence[tuple[Any, np.ndarray]]) -> list[np.ndarray]:
         """How sure trees or forests of numbers, grown from these codes, are of some rows each.
 
-        float64 (n,) for each model, as ``spread`` of its predictor.
+        float64 (n,) or (n, n_outputs) for each model, as ``spread`` of its predictor.
         """
         if not hasattr(sides[0][0], "forest_"):
             self.coded_rows.bring([(trees_of(model), rows) for model, rows in sides])
             return [
-                spread_in_nodes(tree).take(self.coded_rows.leaves(tree, rows))
+                spread_in_nodes(tree).take(self.coded_rows.leaves(tree, rows), axis=0)
                 for model, rows in sides
                 for tree in trees_of(model)
             ]
@@ -116,7 +116,10 @@ class FittedSets:
             asked = [(trees_of(m)[first : first + TREES_AT_A_PASS], rows) for m, rows in sides]
             self.coded_rows.bring([one for one in asked if one[0]])
             run([partial(add, total, *one) for total, one in zip(sums, asked, strict=True)])
-        return [total.spread() for total in sums]
+        if self.target.n_outputs == 1:
+            return [total.spread() for total in sums]
+        outputs = range(self.target.n_outputs)
+        return [np.stack([total.spread(k) for k in outputs], axis=1) for total in sums]
 
     def walks(self, model: Any) -> Walks:
         """What is to be known of rows for what a model says of them."""

@@ -69,6 +69,7 @@ from dtrees.estimators.forest_growth import (
 from dtrees.estimators.prediction import (
     ForestPredictor,
     IntervalPredictor,
+    IntervalsOfTargets,
     Predictor,
     labels_of_outputs,
     scaled_errors,
@@ -642,14 +643,14 @@ class ForestRegressor(RegressorMixin, BaseForest):
         Costs O(fitted rows x trees) for each row of `X`, in blocks of a few MB.
         """
         check_is_fitted(self)
-        if self.n_outputs_ > 1:
-            of_targets = map(self.of_target, range(self.n_outputs_))
-            return np.stack([own.prediction_interval(X, confidence) for own in of_targets], axis=1)
-        predictor = self._predictor()
-        assert isinstance(predictor, ForestPredictor)
-        found = IntervalPredictor.of(predictor, vars(self), confidence)
-        warn_of_infinite(found.errors[~np.isnan(found.errors)], confidence, found.is_scaled)
-        return self._answer("prediction_interval", X, found)
+        found = [
+            IntervalPredictor.of(own._predictor(), vars(own), confidence)
+            for own in map(self.of_target, range(self.n_outputs_))
+        ]
+        for own in found:
+            warn_of_infinite(own.errors[~np.isnan(own.errors)], confidence, own.is_scaled)
+        predictor = found[0] if len(found) == 1 else IntervalsOfTargets(found)
+        return self._answer("prediction_interval", X, predictor)
 
     @classmethod
     def _check_parts(cls, parts: Parts) -> None:

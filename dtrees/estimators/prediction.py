@@ -210,8 +210,11 @@ class TreePredictor(Predictor):
         return decision_path(self.tree, leaves)
 
     def spread(self, X: Any, run: Runner = serial) -> np.ndarray:
-        """Spread of the targets in the leaf of every row, float64 (n_rows,); of numbers."""
-        return spread_in_nodes(self.tree).take(self.apply(X, run))
+        """Spread of the targets in the leaf of every row, float64 (n_rows,); of numbers.
+
+        Of several targets (n_rows, n_outputs).
+        """
+        return spread_in_nodes(self.tree).take(self.apply(X, run), axis=0)
 
     def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
         """A label or a number for every row; labels of nodes or of rows, whichever are fewer."""
@@ -245,22 +248,30 @@ class ForestPredictor(Predictor):
         return hstack(paths, format="csr")
 
     @cached_property
-    def _every_tree(self) -> Calibration:
-        """What tells the spread of all trees."""
-        n_trees = len(self.forest)
-        floor = np.array([sum(map(floor_of, self.forest.trees)) / n_trees])
-        return Calibration(np.empty(0), np.ones((1, n_trees), dtype=bool), floor=floor)
+    def _every_tree(self) -> list[Calibration]:
+        """What tells the spread of all trees, for each target."""
+        trees, unseen = self._trees, np.ones((1, len(self.forest)), dtype=bool)
+        floors = [
+            sum(floor_of(tree, output=k) for tree in trees) / len(trees)
+            for k in range(trees[0].n_outputs)
+        ]
+        return [Calibration(np.empty(0), unseen, floor=np.array([floor])) for floor in floors]
 
     def spread(self, X: Any, run: Runner = serial) -> np.ndarray:
-        """Spread of the trees for every row, float64 (n_rows,); of numbers."""
+        """Spread of the trees for every row, float64 (n_rows,); of numbers.
+
+        Of several targets (n_rows, n_outputs).
+        """
         table, every = self.check(X, run), self._every_tree
-        found = np.empty(table.n_rows)
+        found = np.empty((table.n_rows, len(every)))
+        for k, own in enumerate(every):
 
-        def see(first: int, end: int, values: np.ndarray) -> None:
-            found[first:end] = every.spreads(values)[:, 0]
+            def see(first: int, end: int, values: np.ndarray, k: int = k, own: Any = own) -> None:
+                found[first:end, k] = own.spreads(values)[:, 0]
 
-        forest_blocks(self.forest, self.book, table, run, see)
-        return found
+            of_trees = [tree.value[:, k] for tree in self._trees]
+            forest_blocks(self.forest, self.book, table, run, see, of_trees)
+        return found if len(every) > 1 else found[:, 0]
 
 
 @dataclass(eq=False)
@@ -368,7 +379,7 @@ def offsets_of(init_score: Any, n_rows: int, n_values: int, name: str = "init_sc
     return found
 
 
-def answered(predictor: Predictor | Explainer, method: str, X: Any, n_jobs: int | None) -> Any:
+def answered(predictor: Model | Explainer, method: str, X: Any, n_jobs: int | None) -> Any:
     """A predictor's answer for a table; for a Dask collection a lazy one."""
     is_valid = n_jobs is None or (type(n_jobs) is int and n_jobs > 0)
     if is_valid and type(X) is np.ndarray and X.ndim == 2 and len(X) <= FEW_ROWS:
@@ -384,13 +395,13 @@ ENDS = ("lower", "upper")  # columns in a data frame
 def scaled_errors(
     y: Any, mean: np.ndarray, spread: np.ndarray, counts: np.ndarray | None = None
 ) -> np.ndarray:
-    """How far targets are from predictions, in units of a spread, float64 (n_rows,).
+    """How far targets are from predictions, in units of a spread; float64, as `mean`.
 
     inf: every bag has the row. nan: the row has no weight, and does not calibrate. `counts` says
     which rows have one; None: all.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        errors: np.ndarray = (np.asarray(y).ravel().astype(np.float64) - mean) / spread
+        errors: np.ndarray = (np.asarray(y).reshape(mean.shape).astype(np.float64) - mean) / spread
     errors[~np.isfinite(errors)] = np.inf
     if counts is not None:
         errors[~counts] = np.nan
@@ -477,3 +488,26 @@ class IntervalPredictor(ForestPredictor):
         with one_blas_thread():  # blocks are what has threads
             forest_blocks(self.forest, self.book, table, run, see)
         return found
+
+
+@dataclass(eq=False)
+class IntervalsOfTargets(Model):
+    """Intervals of a forest of several targets."""
+
+    of_targets: list[IntervalPredictor]
+
+    def answer(self, method: str) -> Answer:
+        """Type and dtype of the answer."""
+        return Answer(np.empty((0, len(self.of_targets), 2)))
+
+    def check_columns(self, names: np.ndarray | None, n_columns: int | None) -> None:
+        """Raise when a table of these columns is not one of those that were fitted."""
+        self.of_targets[0].check_columns(names, n_columns)
+
+    def of_block(self, method: str, block: Any, rows: Any = None) -> np.ndarray:
+        """The ends for the rows of a block."""
+        return np.stack([own.of_block(method, block) for own in self.of_targets], axis=1)
+
+    def prediction_interval(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Lower and upper ends of every row, float64 (n_rows, n_outputs, 2)."""
+        return np.stack([own.prediction_interval(X, run) for own in self.of_targets], axis=1)

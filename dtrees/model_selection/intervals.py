@@ -15,7 +15,7 @@ Errors are read from the codes of the table, when the models have been scored.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 from typing import Any
 
@@ -40,6 +40,7 @@ from dtrees.model_selection.pipelines import last_step
 from dtrees.model_selection.prepare import Arguments, has_starts
 from dtrees.model_selection.search import FittedSearches, SharedSearch
 from dtrees.parallel import Answer, Model, is_lazy, map_rows, threaded
+from dtrees.typing import Runner, serial
 
 NO_REGRESSOR = "they are of numbers, and it is of"
 FINAL = "final_estimator"
@@ -122,7 +123,8 @@ class CrossValidation(dict[str, Any]):
 
         Errors of forests are in units of the spread of their trees, and of trees in units of that
         of the targets in a leaf. The new row has its own spread, so intervals are wide where trees
-        disagree or targets differ. Errors of boosted models count alike.
+        disagree or targets differ. Errors of boosted models count alike. Several targets have
+        errors and spreads of their own; in a leaf of a tree, a part of the mean variance of all.
 
         Parameters
         ----------
@@ -133,7 +135,7 @@ class CrossValidation(dict[str, Any]):
 
         Returns
         -------
-        interval : float64 array of shape (n_rows, 2)
+        interval : float64 array of shape (n_rows, 2) or (n_rows, n_outputs, 2)
             Lower and upper end. They are infinite, with a warning, where too few rows were held
             out: fewer than ``(1 + confidence) / (1 - confidence)``; for boosted models, than
             ``confidence / (1 - confidence)``.
@@ -148,10 +150,10 @@ class CrossValidation(dict[str, Any]):
 
         Notes
         -----
-        For rows that come from the same distribution, about `confidence` of the targets are in
-        their intervals, and at least ``2 * confidence - 1 - sqrt(2 / n)`` of them in the worst
-        case for folds (Barber, Candès, Ramdas, Tibshirani 2021, theorem 4; for errors in other
-        units Gupta, Kuchibhotla, Ramdas 2022).
+        For rows that come from the same distribution, about `confidence` of the values of a target
+        are in their intervals, and at least ``2 * confidence - 1 - sqrt(2 / n)`` of them in the
+        worst case for folds (Barber, Candès, Ramdas, Tibshirani 2021, theorem 4; for errors in
+        other units Gupta, Kuchibhotla, Ramdas 2022).
 
         A row of several test sides (repeated folds, shuffle splits) has the mean of their models,
         as the jackknife+ after bootstrap has (Kim, Xu, Barber 2020). Rows in no test side and rows
@@ -167,7 +169,8 @@ class CrossValidation(dict[str, Any]):
                 f"There are no prediction intervals of this cross-validation: {held_out}."
             )
         models, is_scaled = self["estimator"], held_out.is_scaled
-        warn_of_infinite(held_out.errors, confidence, is_scaled)
+        fewest = max(_by_target(held_out), key=lambda own: np.count_nonzero(np.isinf(own.errors)))
+        warn_of_infinite(fewest.errors, confidence, is_scaled)
         if is_lazy(X):
             models = [getattr(model, "best_estimator_", model) for model in models]
             if not all(isinstance(model, BaseModel) for model in models):
@@ -179,11 +182,37 @@ class CrossValidation(dict[str, Any]):
                 tuple(model._predictor() for model in models), held_out, confidence
             )
             return map_rows(predictors, "prediction_interval", X)
-        values = np.column_stack([model.predict(X) for model in models])
+        values = [np.asarray(model.predict(X), dtype=np.float64) for model in models]
         run = threaded(getattr(models[0], "n_jobs", None))
         with one_blas_thread():
-            spreads = np.column_stack([spread_at(m, X) for m in models]) if is_scaled else None
-            return held_out.ends(values.astype(np.float64, copy=False), confidence, run, spreads)
+            spreads = [spread_at(model, X) for model in models] if is_scaled else None
+            return _ends(held_out, values, confidence, run, spreads)
+
+
+def _by_target(held_out: Calibration) -> list[Calibration]:
+    """The rows that calibrate intervals of each target."""
+    if held_out.errors.ndim == 1:
+        return [held_out]
+    return [replace(held_out, errors=np.ascontiguousarray(own)) for own in held_out.errors.T]
+
+
+def _ends(
+    held_out: Calibration,
+    values: Sequence[np.ndarray],
+    confidence: float,
+    run: Runner = serial,
+    spreads: Sequence[np.ndarray] | None = None,
+) -> np.ndarray:
+    """Ends for rows, (n_rows, 2) or (n_rows, n_outputs, 2), by values and spreads of each model."""
+    if held_out.errors.ndim == 1:
+        wide = None if spreads is None else np.column_stack(spreads)
+        return held_out.ends(np.column_stack(values), confidence, run, wide)
+    ends = []
+    for k, own in enumerate(_by_target(held_out)):
+        wide = None if spreads is None else np.column_stack([each[:, k] for each in spreads])
+        of_models = np.column_stack([each[:, k] for each in values])
+        ends.append(own.ends(of_models, confidence, run, wide))
+    return np.stack(ends, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,17 +229,18 @@ class Predictors(Model):
 
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of the answer."""
-        return Answer(np.empty((0, 2)), columns=ENDS)
+        n_targets = self.held_out.errors.shape[1:]
+        return Answer(np.empty((0, *n_targets, 2)), columns=None if n_targets else ENDS)
 
     def of_block(self, method: str, block: Any, rows: Any = None) -> np.ndarray:
         """The ends for the rows of a block."""
 
-        def of_models(what: str) -> np.ndarray:
-            return np.column_stack([model.of_block(what, block) for model in self.models])
+        def of_models(what: str) -> list[np.ndarray]:
+            return [model.of_block(what, block) for model in self.models]
 
         with one_blas_thread():
             spreads = of_models("spread") if self.held_out.is_scaled else None
-            return self.held_out.ends(of_models("predict"), self.confidence, spreads=spreads)
+            return _ends(self.held_out, of_models("predict"), self.confidence, spreads=spreads)
 
 
 def unsupported_intervals(
@@ -260,7 +290,7 @@ def intervals_of(
         spreads = models.spreads(fitted, sides)
 
     def predict(number: int, rows: np.ndarray) -> np.ndarray:
-        return models.values(0, number, rows)[:, 0]
+        return models.values(0, number, rows)
 
     return held_out_errors(predict, prepared.cv, prepared.y, prepared.sample_weight, spreads)
 
@@ -296,29 +326,25 @@ def held_out_errors(
 
     ``predict(number, rows)`` is what model `number` says of rows, by their numbers. `spreads` say
     how sure each model is of its test side. Returns why there are no intervals, where a test side
-    has rows of its training side, or y has several columns.
+    has rows of its training side. Errors of several targets are (n, n_outputs).
     """
     y = np.asarray(y).astype(np.float64)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim > 1:
-        return "intervals are of one target, and y has several columns"
-    n_rows = len(y)
+    n_rows, y = len(y), y[:, None] if y.ndim == 1 else y
     numbers = np.arange(n_rows)
-    total, votes = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int64)
-    model, spread = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows)
+    total, votes = np.zeros(y.shape), np.zeros((n_rows, 1), dtype=np.int64)
+    model, spread = np.zeros(n_rows, dtype=np.int64), np.zeros(y.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         for number, (train, test) in enumerate(splits):
             rows = numbers[test]
             votes[rows] += 1
             model[rows] = number
-            is_test = model == number if number else votes > 0
+            is_test = model == number if number else votes[:, 0] > 0
             if is_test[train].any():
                 return f"rows of the test side of split {number} are in its training side, too"
-            total[rows] += predict(number, rows)
+            total[rows] += predict(number, rows).reshape(len(rows), -1)
             if spreads is not None:
-                spread[rows] += spreads[number]
-        counts = votes > 0
+                spread[rows] += spreads[number].reshape(len(rows), -1)
+        counts = votes[:, 0] > 0
         if sample_weight is not None:
             counts &= np.asarray(sample_weight) > 0
         means, is_scaled = total[counts] / votes[counts], spreads is not None
@@ -326,6 +352,8 @@ def held_out_errors(
             errors = scaled_errors(y[counts], means, spread[counts] / votes[counts])
         else:
             errors = np.abs(y[counts] - means)
+    if y.shape[1] == 1:
+        errors = errors[:, 0]
     if votes.max(initial=0) <= 1:
         return Calibration(errors, None, model[counts], is_scaled=is_scaled)
     sets = of_sets(RowsOfSides(splits, n_rows, side=TEST))

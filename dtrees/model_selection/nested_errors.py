@@ -45,7 +45,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 
-from dtrees.coding.outputs import columns_of_outputs
+from dtrees.coding.outputs import columns_of_outputs, shares_by_output
 from dtrees.constraints import (
     ARRAY,
     CONFIDENCE,
@@ -61,6 +61,7 @@ from dtrees.constraints import (
 )
 from dtrees.core.membership.resampling import Rows, of_sets
 from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.prediction import labels_of_outputs, side_by_side
 from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.model_selection.folds import LARGEST_SEED, Split, Splits, shuffled_folds
 from dtrees.model_selection.prepare import (
@@ -82,16 +83,16 @@ class FromCodes:
 
     @property
     def y(self) -> np.ndarray:
-        """Numbers of classes, or targets."""
+        """Numbers of classes, or targets; (n_rows,) or (n_rows, n_outputs)."""
         return self.models[0][0].y
 
     @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
-        return self.models[0][0].target.classes
+    def classes(self) -> Any:
+        """Labels of the classes, of several targets a list; None for regression."""
+        return self.models[0][0].target.labels
 
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
-        """Shares of all classes, or predictions in one column, of a model."""
+        """Shares of all classes of all targets, or predictions of each, of a model."""
         fitted, model = self.models[number]
         if number < len(fitted.models) and model is fitted.models[number]:
             return fitted.values(number, rows)  # which are here, where codes are on workers
@@ -99,8 +100,11 @@ class FromCodes:
 
     def labels(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Predicted classes."""
-        assert self.classes is not None
-        return self.classes.take(self.values(number, rows).argmax(axis=1))
+        classes, shares = self.classes, self.values(number, rows)
+        if isinstance(classes, list):
+            return labels_of_outputs(classes, shares_by_output(shares, list(map(len, classes))))
+        found: np.ndarray = classes.take(shares.argmax(axis=1))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +114,21 @@ class Predictions:
     models: list[Any]
     X: Any
     y: np.ndarray
-    classes: np.ndarray | None
+    classes: Any
 
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Shares of all classes, 0 of those that a model does not know; or predictions."""
         model, X = self.models[number], _safe_indexing(self.X, rows)
         if self.classes is None:
             return np.asarray(model.predict(X), dtype=np.float64).reshape(len(rows), -1)
-        shares = np.zeros((len(rows), len(self.classes)))
-        shares[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(X)
-        return shares
+        each = self.classes, model.classes_, model.predict_proba(X)
+        of_targets = (own if type(own) is list else [own] for own in each)
+        found = []
+        for labels, known, said in zip(*of_targets, strict=True):
+            shares = np.zeros((len(rows), len(labels)))
+            shares[:, np.searchsorted(labels, known)] = said
+            found.append(shares)
+        return np.hstack(found)
 
     def labels(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Predicted classes."""
@@ -177,10 +186,14 @@ def _one_by_one(given: Arguments, sets: Rows, sides: Sequence[np.ndarray]) -> An
         error_score="raise",
         return_estimator=True,
     )
-    classes, numbers = None, np.asarray(y)
+    columns = columns_of_outputs(y) or [np.ravel(y)]
+    classes: Any = None
     if is_classifier(given.estimator):
-        classes, numbers = np.unique(numbers, return_inverse=True)
-    return Predictions(found["estimator"], X, numbers.ravel(), classes)
+        each = [np.unique(own, return_inverse=True) for own in columns]
+        classes, columns = [labels for labels, _ in each], [number for _, number in each]
+    if len(columns) > 1:
+        return Predictions(found["estimator"], X, np.column_stack(columns), classes)
+    return Predictions(found["estimator"], X, columns[0], classes and classes[0])
 
 
 def _no_score(model: Any, X: Any, y: Any) -> float:
@@ -188,12 +201,19 @@ def _no_score(model: Any, X: Any, y: Any) -> float:
     return 0.0
 
 
-# Of y and what a model says, by row: predictions, or shares of all classes.
+# Of y and what a model says, by row: predictions, or shares of all classes of a target.
 Scores = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def _accuracy(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    return predicted == y
+    found: np.ndarray = np.equal(predicted, y)
+    if found.ndim > 1:
+        found = np.all(found, axis=1)
+    return found
+
+
+def _mean_of_targets(of_rows: np.ndarray) -> np.ndarray:
+    return of_rows if of_rows.ndim == 1 else of_rows.mean(axis=1)
 
 
 def _log_loss(y: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -216,8 +236,8 @@ OF_CLASSES: dict[str, Scores] = {
     "neg_brier_score": _brier_score,
 }
 OF_NUMBERS: dict[str, Scores] = {
-    "neg_mean_squared_error": lambda y, predicted: -((y - predicted) ** 2),
-    "neg_mean_absolute_error": lambda y, predicted: -np.abs(y - predicted),
+    "neg_mean_squared_error": lambda y, predicted: _mean_of_targets(-((y - predicted) ** 2)),
+    "neg_mean_absolute_error": lambda y, predicted: _mean_of_targets(-np.abs(y - predicted)),
 }
 
 
@@ -337,17 +357,19 @@ def nested_standard_error(
         estimators are fitted one by one.
     X : table of shape (n_rows, n_columns)
         As for `cross_validate`; a Dask collection for trees, forests and searches of dtrees.
-    y : array-like of shape (n_rows,)
-        The target.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        The target, or several.
     groups : array-like of shape (n_rows,), default=None
         For splitters that keep the rows of a group together.
     scoring : str or callable, default=None
         A score that is a mean over rows: "accuracy", "neg_log_loss" and "neg_brier_score" of
         classes, "neg_mean_squared_error" and "neg_mean_absolute_error" of numbers; or a function
         of the true values and the predictions that returns a number for each row. None: "accuracy",
-        or "neg_mean_squared_error".
+        or "neg_mean_squared_error". Of several targets it is the mean over them, and "accuracy" of
+        a row is 1 where all labels are right; functions get arrays (n, n_outputs).
     cv : int, cross-validation generator or iterable of (train, test), default=10
-        A number of folds, at least 3: rows are shuffled, classes are stratified. Otherwise folds
+        A number of folds, at least 3: rows are shuffled, classes of one target are stratified.
+        Otherwise folds
         whose test sides divide the rows, once or several times, as those of ``RepeatedKFold``.
     n_repeats : int, default=None
         How often all rows are divided anew, if `cv` is a number. None: 20. More of them make the
@@ -404,8 +426,9 @@ def nested_standard_error(
             return draw_splits(splitter, X, y, groups)
         draws = check_random_state(random_state)
         found: list[Split] = []
+        stratified = is_classifier(estimator) and columns_of_outputs(y) is None
         for seed in draws.randint(LARGEST_SEED, size=n_repeats).tolist():
-            found += shuffled_folds(y, int(cv), seed, stratified=is_classifier(estimator))
+            found += shuffled_folds(y, int(cv), seed, stratified=stratified)
         return Splits(found, len(y))
 
     arguments = Arguments(
@@ -416,12 +439,6 @@ def nested_standard_error(
             f"nested_standard_error scores the model that a search ends with, and this "
             f"{type(estimator).__name__} has refit={estimator.refit!r}, which leaves none. Give "
             "refit=True, or the name of the score that decides."
-        )
-    columns = columns_of_outputs(y)
-    if columns is not None:
-        raise ValueError(
-            f"y has {len(columns)} columns, and nested_standard_error does not support several "
-            "targets yet. Call it with each of them."
         )
     prepared = prepare(arguments, X, y, reason=None, draw=draw)
     if prepared.reason is not None:
@@ -541,9 +558,18 @@ def _scores(answers: Answers, number: int, rows: np.ndarray, score: Scores) -> n
     """The score of each row by a model."""
     y, classes = answers.y[rows], answers.classes
     if score in (_log_loss, _brier_score):
-        return score(y, answers.values(number, rows))
+        shares = answers.values(number, rows)
+        if not isinstance(classes, list):
+            return score(y, shares)
+        of_targets = zip(y.T, shares_by_output(shares, list(map(len, classes))), strict=True)
+        found: np.ndarray = np.mean([score(*own) for own in of_targets], axis=0)
+        return found
     if classes is None:
-        said = score(y, answers.values(number, rows)[:, 0])
+        values = answers.values(number, rows)
+        said = score(y, values if values.shape[1] > 1 else values[:, 0])
+    elif isinstance(classes, list):
+        labels = [own.take(numbers) for own, numbers in zip(classes, y.T, strict=True)]
+        said = score(side_by_side(labels), answers.labels(number, rows))
     else:
         said = score(classes.take(y), answers.labels(number, rows))
     found = np.asarray(said, dtype=np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from functools import partial
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -586,6 +587,10 @@ def test_intervals_are_those_of_each_target(table, kind):
     alone = kind(**how).fit(X, y[:, 1]).prediction_interval(X, 0.8)
     twice = kind(**how).fit(X, y[:, [1, 1]]).prediction_interval(X, 0.8)
     np.testing.assert_array_equal(twice, np.stack([alone, alone], axis=1))
+    for lazy in (da.from_array(X, chunks=(50, 4)), dd.from_pandas(pd.DataFrame(X), npartitions=3)):
+        ends = model.prediction_interval(lazy, 0.8)
+        assert dask.is_dask_collection(ends)
+        np.testing.assert_array_equal(ends, found)
 
 
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
@@ -827,9 +832,14 @@ def test_scikit_learn_takes_them(table):
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)
-def test_models_of_a_validation_have_no_intervals(table, kind):
+def test_intervals_of_a_validation(table, kind):
+    """Targets in another order have those in this order; one target twice has it twice."""
     X, _, y = table
-    found = cross_validate(made(kind), X, y, cv=3, return_estimator=True)
-    assert [model.predict(X).shape for model in found["estimator"]] == [y.shape] * 3
-    with pytest.raises(ValueError, match="y has several columns"):
-        found.prediction_interval(X)
+
+    def ends(y):
+        found = cross_validate(made(kind), X, y, cv=3, return_estimator=True)
+        return found.prediction_interval(X, 0.8)
+
+    found, alone = ends(y), ends(y[:, 1])
+    np.testing.assert_array_equal(ends(y[:, ::-1]), found[:, ::-1])
+    np.testing.assert_array_equal(ends(y[:, [1, 1]]), np.stack([alone, alone], axis=1))

@@ -58,16 +58,21 @@ def validated(estimator, X, y, **how):
     return cross_validate(estimator, X, y, return_estimator=True, **how)
 
 
-def spread(model, X):
-    """Of trees about their mean, or of the targets in a leaf; both with a floor."""
+def spread(model, X, part=1.0):
+    """Of trees about their mean, or of the targets in a leaf; both with a floor.
+
+    `part` of the deviation in a leaf of a tree, of several targets.
+    """
     if isinstance(model, RandomForestRegressor):
         trees = np.std([tree.predict(X) for tree in model], axis=0)
-        return trees + np.mean([floor_of(tree) for tree in model.forest_.trees])
-    tree = model.tree_.model
-    return np.sqrt(tree.impurity[model.apply(X)]) + floor_of(tree, 0.3)
+        found = trees + np.mean([floor_of(tree) for tree in model.forest_.trees])
+    else:
+        tree = model.tree_.model
+        found = part * np.sqrt(tree.impurity[model.apply(X)]) + floor_of(tree, 0.3)
+    return np.where(found > 0, found, 1.0)
 
 
-def looped(estimator, X, y, splits, new, confidence, weight=None, models=()):
+def looped(estimator, X, y, splits, new, confidence, weight=None, models=(), parts=None):
     """The definition, with a fit for each split: mean of the models that hold a row out."""
     weight = np.ones(len(y)) if weight is None else weight
     models = list(models)
@@ -85,7 +90,10 @@ def looped(estimator, X, y, splits, new, confidence, weight=None, models=()):
     errors = np.array([y[row] - at_fit[row, unseen[row]].mean() for row in rows])
     if isinstance(estimator, GradientBoostingRegressor):
         return [listed(values, abs(errors), unseen[used], confidence) for values in at_new.tolist()]
-    wide, wide_new = (np.stack([spread(m, table) for m in models], axis=1) for table in (X, new))
+    pairs = list(zip(models, parts or [1.0] * len(models), strict=True))
+    wide, wide_new = (
+        np.stack([spread(m, table, part) for m, part in pairs], axis=1) for table in (X, new)
+    )
     errors /= [wide[row, unseen[row]].mean() for row in rows]
     low, high = ranks(confidence, len(rows), apart=True)
     if high > len(rows):
@@ -110,6 +118,41 @@ def test_a_loop_over_models(name, estimator):
         # The spread of a forest's trees is a rounded difference.
         close = 1e-5 if estimator is FOREST else 1e-10
         np.testing.assert_allclose(ends, expected, rtol=close, atol=close)
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("name", ["folds", "repeated"])
+@pytest.mark.parametrize(
+    "estimator",
+    [TREE, FOREST, BOOSTED, clone(BOOSTED).set_params(multi_strategy="multi_output_tree")],
+    ids=["tree", "forest", "boosted", "trees of all"],
+)
+def test_a_loop_over_models_of_each_target(name, estimator):
+    """Of leaves, a target has a part of the mean variance: that of its leaves over their mean."""
+    X, y = table()
+    Y = np.column_stack([y, 1e3 * X[:, 3] + y, np.full(60, 2.5)])
+    splits = [(train, test) for train, test in SPLITTERS[name].split(X, Y)]
+    weight = np.arange(60) % 3.0
+    params = {"sample_weight": weight}
+    found = validated(estimator, X, Y, cv=SPLITTERS[name], params=params)
+    ends = found.prediction_interval(NEW, 0.8)
+    assert ends.shape == (25, 3, 2)
+    np.testing.assert_array_equal(found.prediction_interval(da.from_array(NEW, (9, 10)), 0.8), ends)
+    frame = dd.from_pandas(pd.DataFrame(NEW), npartitions=2)
+    np.testing.assert_array_equal(found.prediction_interval(frame, 0.8), ends)
+    grown = []
+    for train, _ in splits:
+        mine = np.zeros(60)
+        mine[train] = weight[train]
+        grown.append(clone(estimator).fit(X, Y, sample_weight=mine))
+    parts = None
+    if estimator is TREE:
+        floors = np.array([[floor_of(m.tree_.model, output=k) for k in range(3)] for m in grown])
+        parts = floors / np.sqrt(np.mean(floors**2, axis=1, keepdims=True))
+    for k in range(3):
+        models, own = [m.of_target(k) for m in grown], None if parts is None else list(parts[:, k])
+        each = looped(estimator, X, Y[:, k], splits, NEW, 0.8, weight, models, own)
+        np.testing.assert_allclose(ends[:, k], each, rtol=1e-5, atol=1e-5)
 
 
 @settings(max_examples=15)

@@ -32,6 +32,7 @@ from sklearn.svm import LinearSVC
 from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    GradientBoostingRegressor,
     RandomForestClassifier,
 )
 from dtrees.core.grow import shared
@@ -92,6 +93,67 @@ def test_a_loop_of_fits(estimator):
     X, y = data(estimator)
     cv = KFold(3, shuffle=True, random_state=0)
     agree(nested_standard_error(estimator, X, y, cv=cv), fits(estimator, X, y, cv))
+
+
+def all_right(model, X, Y):
+    return (model.predict(X) == Y).all(axis=1).astype(float)
+
+
+def share_right(model, X, Y):
+    return all_right(model, X, Y).mean()
+
+
+def mean_squared(model, X, Y):
+    return -((model.predict(X) - Y) ** 2).mean(axis=1)
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize(
+    ("estimator", "scoring"),
+    [
+        (DecisionTreeClassifier(max_depth=3, random_state=0), all_right),
+        (DecisionTreeRegressor(max_depth=3, random_state=0), mean_squared),
+        (RandomForestClassifier(3, max_depth=3, random_state=0), all_right),
+        (GradientBoostingRegressor(max_iter=3, min_samples_leaf=5), mean_squared),
+        (GridSearchCV(TREE, DEPTHS, cv=KFold(3), scoring=share_right), all_right),
+        (make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3)), all_right),
+        (make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=3)), mean_squared),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_several_targets(estimator, scoring):
+    X, y = data(estimator)
+    Y = np.column_stack([y, X[:, 1].round() + X[:, 2].round()])
+    cv = KFold(3, shuffle=True, random_state=0)
+    tests = [test for _, test in cv.split(X)]
+    is_alone = isinstance(estimator, DecisionTreeClassifier | RandomForestClassifier)
+    expected = algorithm_1(estimator, X, Y, [tests], scoring, rows_only=not is_alone)
+    agree(nested_standard_error(estimator, X, Y, cv=cv), expected)
+    for y_given in (pd.DataFrame(Y), Y[:, ::-1]):
+        agree(nested_standard_error(estimator, X, y_given, cv=cv), expected)
+
+
+@pytest.mark.parametrize("pipes", [False, True])
+def test_scores_of_shares_and_functions_of_several_targets(pipes):
+    X, y = noisy(60, 0, 3)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+    model = make_pipeline(tree) if pipes else tree
+    how = {"cv": 3, "n_repeats": 2, "random_state": 0}
+    for scoring in ("neg_log_loss", "neg_brier_score", "accuracy"):
+        twice = nested_standard_error(model, X, np.c_[y, y], cv=KFold(3), scoring=scoring)
+        alone = nested_standard_error(model, X, y, cv=KFold(3), scoring=scoring)
+        np.testing.assert_allclose(twice.mean, alone.mean, rtol=1e-12)
+        np.testing.assert_allclose(twice.standard_error, alone.standard_error, rtol=1e-12)
+    labels = pd.DataFrame({"number": y, "word": np.array(["no", "yes"])[(X[:, 1] > 2).astype(int)]})
+
+    def half(Y, said):
+        assert Y.dtype == said.dtype == object
+        assert set(Y[:, 1]) <= {"no", "yes"}
+        return (said == Y).mean(axis=1)
+
+    if not pipes:  # scikit-learn's splitters take no such labels
+        found = nested_standard_error(model, X, labels, scoring=half, **how)
+        assert found.mean > nested_standard_error(model, X, labels, **how).mean
 
 
 def test_shares_of_classes_that_a_training_side_lacks():

@@ -111,14 +111,22 @@ def floor_of(tree: Tree, share: float = FLOOR, output: int = 0) -> float:
 
 
 def spread_in_nodes(tree: Tree) -> np.ndarray:
-    """Spread of the targets in every node of a tree of numbers, float64 (n_nodes,)."""
+    """Spread of the targets in every node of a tree of numbers, float64 (n_nodes,).
+
+    Of several targets (n_nodes, n_outputs). A tree knows the mean of their variances, of which each
+    has a part in proportion to the variance of its leaves.
+    """
     variance = tree.impurity
     if tree.criterion == "absolute_error":
         variance = variance**2
     if tree.criterion == "poisson":  # half of the deviance: about the variance by twice the mean
-        variance = 2.0 * variance * tree.value[:, 0]
-    found: np.ndarray = np.sqrt(np.maximum(variance, 0.0)) + floor_of(tree, FLOOR_OF_TREE)
-    return np.where(found == 0.0, 1.0, found)
+        variance = 2.0 * variance * tree.value.mean(axis=1)
+    floors = np.array([floor_of(tree, FLOOR_OF_TREE, k) for k in range(tree.n_outputs)])
+    parts = floors / (floors.max() or 1.0)
+    parts = parts / np.sqrt(np.mean(parts**2)) if parts.any() else parts + 1.0
+    found = np.outer(np.sqrt(np.maximum(variance, 0.0)), parts) + floors
+    found[found == 0.0] = 1.0
+    return found if tree.n_outputs > 1 else found[:, 0]
 
 
 def spread_of(mean: Any, square: Any, exponent: Any, floor: Any) -> np.ndarray:
