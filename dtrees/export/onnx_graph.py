@@ -110,8 +110,9 @@ def to_onnx(
         as NumPy has them; the least int64, which is NaT, is missing.
 
         Outputs are "label", of the type of the labels, and "probabilities", float64
-        (n_rows, n_classes), or of regressors "prediction", float64 (n_rows, 1). Where a column
-        has such a name, the output has an underscore behind it.
+        (n_rows, n_classes), or of regressors "prediction", float64 (n_rows, n_outputs). With
+        several targets of classes each has its own: "label_0", "probabilities_0", "label_1", ...
+        Where a column has such a name, the output has an underscore behind it.
 
     Raises
     ------
@@ -159,7 +160,6 @@ def to_onnx(
     True
     """
     view, book = ModelNodes.with_book(model)
-    view.refuse_several("to_onnx")
     if dtype is None:
         labels = [label for known in book.categories.values() for label in known.tolist()]
         narrow = book.low.dtype == np.float32 and _misfit(labels, np.float32) is None
@@ -388,10 +388,16 @@ def _add_trees(view: ModelNodes, graph: _Graph, matrix: str, places: np.ndarray)
     if view.start is not None:
         return graph.add("Add", result, graph.constant(view.start.astype(np.float64)))
     result = graph.add("Div", result, graph.constant(np.float64(len(view.trees))))
-    if view.n_outputs != 2:
+    if not _are_two_shares(view):
         return result
     first_share = graph.add("Sub", graph.constant(np.float64(1)), result)
     return graph.add("Concat", first_share, result, axis=1)
+
+
+def _are_two_shares(view: ModelNodes) -> bool:
+    """Whether leaves have the shares of two classes, of one target."""
+    tree = view.trees[0].coded_tree
+    return view.start is None and tree.n_values == 2 and view.n_targets == 1
 
 
 def _add_sum(
@@ -400,16 +406,16 @@ def _add_sum(
     """Add some trees; the sum of their values.
 
     A leaf of ``TreeEnsemble`` adds one number to one target. Two shares add up to one, so the
-    second is enough. Of more, each tree says the number of the leaf, and shares are looked up.
+    second is enough. Of more values, each tree says the number of the leaf, and they are looked up.
     """
-    adds, n_outputs = view.start is not None, view.n_outputs
-    looks_up = not adds and n_outputs > 2
-    n_targets = len(numbers) if looks_up else n_outputs if adds else 1
+    adds, n_values = view.start is not None, view.trees[0].n_values
+    looks_up = n_values > 1 and not _are_two_shares(view)
+    n_targets = len(numbers) if looks_up else view.n_outputs if adds else 1
     # the first leaves are of no tree: onnxruntime before 1.24 takes a root for a leaf if its
     # children, a node and a leaf, have the same number
     n_nodes, n_leaves = 0, 2
     roots, parts = [], []
-    values, targets = [np.zeros((2, n_outputs if looks_up else 1))], [0, 0]
+    values, targets = [np.zeros((2, n_values if looks_up else 1))], [0, 0]
     for place, number in enumerate(numbers):
         tree = view.trees[number]
         parts.append(_nodes_of(tree, places, n_nodes, n_leaves))
@@ -494,23 +500,39 @@ def _sets(tree: TreeNodes, inner: np.ndarray, rank: np.ndarray) -> np.ndarray:
 
 
 def _add_outputs(view: ModelNodes, graph: _Graph, raw: str) -> None:
-    """Add what is predicted: the link, and the labels of the classes."""
-    if view.link == "softmax":
-        raw = graph.add("Softmax", raw, axis=1)
-    elif view.link == "logit":
-        # of both signs: 1 - share would lose what is small
-        both = graph.add("Concat", graph.add("Neg", raw), raw, axis=1)
-        raw = graph.add("Sigmoid", both)
-    elif view.link == "log":
-        raw = graph.add("Exp", raw)
-    n_outputs = 2 if view.link == "logit" else view.n_outputs
-    if view.classes is None:
-        graph.output("probabilities" if n_outputs > 1 else "prediction", raw, float, n_outputs)
+    """Add what is predicted, of each target."""
+    tree, classes, adds = view.trees[0].coded_tree, view.classes, view.start is not None
+    if view.n_targets == 1 or (classes is None and tree.is_regression):
+        _add_predictions(graph, raw, view.link, classes, view.n_outputs, tree.is_regression)
         return
-    labels = _class_labels(view.classes)
+    first = 0
+    for k, n_classes in enumerate(map(len, classes) if classes else tree.n_classes):
+        n = 1 if adds and n_classes == 2 else n_classes
+        link = {1: "identity", 2: "logit"}.get(n_classes, "softmax") if adds else "identity"
+        own = graph.add("Gather", raw, graph.constant(np.arange(first, first + n)), axis=1)
+        _add_predictions(graph, own, link, classes and classes[k], n, False, f"_{k}")
+        first += n
+
+
+def _add_predictions(
+    graph: _Graph, raw: str, link: str, classes: Any, n: int, are_numbers: bool, name: str = ""
+) -> None:
+    """Add what is predicted of `n` raw predictions: the link, and the labels of the classes."""
+    if link == "softmax":
+        raw = graph.add("Softmax", raw, axis=1)
+    elif link == "logit":
+        # of both signs: 1 - share would lose what is small
+        both, n = graph.add("Concat", graph.add("Neg", raw), raw, axis=1), 2
+        raw = graph.add("Sigmoid", both)
+    elif link == "log":
+        raw = graph.add("Exp", raw)
+    if classes is None:
+        graph.output("prediction" if are_numbers else f"probabilities{name}", raw, float, n)
+        return
+    labels = _class_labels(classes)
     best = graph.add("ArgMax", raw, axis=1, keepdims=0)
-    graph.output("label", graph.add("Gather", graph.constant(labels), best), labels.dtype)
-    graph.output("probabilities", raw, float, n_outputs)
+    graph.output(f"label{name}", graph.add("Gather", graph.constant(labels), best), labels.dtype)
+    graph.output(f"probabilities{name}", raw, float, n)
 
 
 def _class_labels(classes: np.ndarray) -> np.ndarray:

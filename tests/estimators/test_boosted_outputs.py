@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 import dtrees
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
-from dtrees.export import nodes, to_lightgbm, to_onnx, to_sklearn, trees_to_dataframe
+from dtrees.export import nodes, to_lightgbm, to_sklearn, trees_to_dataframe
 from dtrees.inspection import export_text, shap_values
 from dtrees.model_selection import GridSearchCV, boosting_curve, cross_validate
 from tests.core.grow.boosted_cases import Squares
@@ -245,7 +245,7 @@ def test_rows_begin_with_scores_of_all_targets():
 
 def test_what_does_not_take_them_says_so():
     model = regressor().fit(X, NUMBERS)
-    for refused in (to_onnx, to_lightgbm, to_sklearn):
+    for refused in (to_lightgbm, to_sklearn):
         with pytest.raises(ValueError, match=r"one target, and this one has 3.*of_target\(0\)"):
             refused(model)
     with pytest.raises(ValueError, match=r"Output 1: .* must be positive"):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import dtrees
@@ -23,6 +24,8 @@ from dtrees.export import nodes, onnx_graph, to_onnx
 from dtrees.export.model_nodes import ModelNodes
 from tests.export.examples import COLUMNS, examples, fitted, predicted
 from tests.pages import ROOT
+
+OUTPUTS = ("label", "probabilities")
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime", minversion="1.23")
@@ -76,6 +79,49 @@ def test_predictions_are_those_of_the_model(example):
     made = to_onnx(example.model, dtype="float64")
     for rows in example.X, example.rows:
         assert_equal(example.model, made, rows)
+
+
+@pytest.mark.one_of(4)
+@pytest.mark.parametrize("n_classes", [(0, 0), (0, 0, 0), (2, 3), (2, 1), (1, 1), (3, 2, 2)])
+@pytest.mark.parametrize("large", [0, 1024])
+@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest", "GradientBoosting", "joint"])
+def test_several_targets(kind, n_classes, large, monkeypatch):
+    monkeypatch.setattr(onnx_graph, "LARGE", large)
+    how, of_numbers = {}, sum(n_classes) == 0
+    if kind == "joint":
+        kind, how = "GradientBoosting", {"multi_strategy": "multi_output_tree"}
+        if not of_numbers:
+            return
+    example = fitted(kind, ["missing", "category", "hybrid"], n_classes=0 if of_numbers else 2)
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(120, len(n_classes))) + pd.factorize(example.y)[0][:, None] % 7
+    if not of_numbers:
+        Y = np.column_stack([np.argsort(y) % n for y, n in zip(Y.T, n_classes, strict=True)])
+    model = clone(example.model).set_params(**how).fit(example.X, Y)
+    found, rows = run(to_onnx(model, dtype="float64"), example.rows), example.rows
+    if of_numbers:
+        assert list(found) == ["prediction"]
+        np.testing.assert_allclose(found["prediction"], model.predict(rows), rtol=1e-12)
+        return
+    shares = model.predict_proba(rows)
+    assert list(found) == [f"{name}_{k}" for k in range(Y.shape[1]) for name in OUTPUTS]
+    for k, own in enumerate(shares):
+        np.testing.assert_allclose(found[f"probabilities_{k}"], own, rtol=1e-12, atol=1e-14)
+        best = model.classes_[k][found[f"probabilities_{k}"].argmax(axis=1)]
+        np.testing.assert_array_equal(found[f"label_{k}"], best)
+    if kind == "DecisionTree":
+        of_tree = run(to_onnx(model.tree_, dtype="float64"), rows)
+        assert list(of_tree) == [f"probabilities_{k}" for k in range(Y.shape[1])]
+        np.testing.assert_array_equal(of_tree["probabilities_1"], found["probabilities_1"])
+
+
+def test_labels_of_several_types():
+    example = fitted("RandomForest", ["number"])
+    Y = pd.DataFrame({"word": np.where(example.y > 0, "yes", "no"), "number": example.y > 1})
+    model = RandomForestClassifier(3, random_state=0).fit(example.X, Y)
+    found = run(to_onnx(model, dtype="float64"), example.rows)
+    for k, labels in enumerate(model.predict(example.rows).T):
+        assert found[f"label_{k}"].tolist() == labels.tolist()
 
 
 @pytest.mark.one_of(3)
