@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.pairs import rest_of
+
 STATES = {}  # of generators of modules, as they were when their tests began
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -190,17 +192,18 @@ def pytest_collection_modifyitems(config, items):
 def mark_the_rest(items):
     """Mark as `long` and `rest` all but a third of the cases of a test marked ``one_of(3)``.
 
-    Which a third, a checksum of their names says: every third in order might hold but one value of
-    a parameter.
+    Which a third: some that meet as many values of each parameter as can be, in an order that a
+    checksum of their names gives.
     """
     cases = defaultdict(list)
     for item in items:
         marker = item.get_closest_marker("one_of")
         if marker and not (item.get_closest_marker("long") or item.get_closest_marker("chaos")):
-            cases[item.nodeid.split("[")[0]].append((zlib.crc32(item.name.encode()), item, marker))
+            cases[item.nodeid.split("[")[0]].append((zlib.crc32(item.name.encode()), item))
     for several in cases.values():
         several.sort(key=lambda case: case[0])
-        (n,) = several[0][2].args
-        for _, item, _ in several[-(-len(several) // n) :]:
-            item.add_marker("long")
-            item.add_marker("rest")
+        (n,) = several[0][1].get_closest_marker("one_of").args
+        mixes = [item.callspec.params for _, item in several]
+        for place in rest_of(mixes, -(-len(mixes) // n)):
+            several[place][1].add_marker("long")
+            several[place][1].add_marker("rest")

@@ -60,3 +60,27 @@ def some_of(lengths):
 def pairs_of(mix):
     """Any two values of a mix, each with its place."""
     return set(combinations(enumerate(mix), 2))
+
+
+def rest_of(mixes, n):
+    """Places of all but n mixes, which meet as many values as they can.
+
+    Each of them brings the most values that none before it has; the first of those in order.
+
+    Parameters
+    ----------
+    mixes : list of dict
+        Values by the names of their arguments. One that is no number or string is equal to itself.
+    n : int
+    """
+    rest = {}
+    for place, mix in enumerate(mixes):
+        plain = {name: isinstance(value, (str, int, float)) for name, value in mix.items()}
+        rest[place] = {
+            (name, type(value), value if plain[name] else id(value)) for name, value in mix.items()
+        }
+    for _ in range(n):
+        met = rest.pop(max(rest, key=lambda place: len(rest[place])))
+        for values in rest.values() if met else ():
+            values -= met
+    return list(rest)

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from tests.pairs import parametrize_in_turn, parametrize_pairs, some_of
+from tests.pairs import parametrize_in_turn, parametrize_pairs, rest_of, some_of
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,10 @@ def test_all_values_have_their_turn():
     short = [param.values for param in params if not param.marks]
     assert short == [(1, 2, "x"), (1, 2, "y"), (3, 4, "y"), (3, 4, "z"), (5, 6, "z"), (5, 6, "u")]
     assert len(params) == 15
+
+
+def test_the_others_bring_no_value():
+    lists = [1], [2], [3], [4]
+    mixes = [{"letter": each, "some": some, "more": True} for each in "ab" for some in lists]
+    assert rest_of(mixes, 4) == [1, 4, 6, 7]
+    assert rest_of(mixes, 1) == [1, 2, 3, 4, 5, 6, 7]
