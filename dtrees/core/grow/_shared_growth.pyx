@@ -30,7 +30,7 @@ from libc.string cimport memcpy, memset
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
 from dtrees.core.data._columns cimport MOST_INTERVALS, STORED_SPARSE, Intervals, without_entries
 from dtrees.core.data._memory cimport claim
-from dtrees.core.data._structs cimport BY_FUNCTION, PresortedFeature, RowStatistics
+from dtrees.core.data._structs cimport BY_FUNCTION, PresortedFeature
 from dtrees.core.grow._single_tree cimport (
     Arena, ArenaLease, Growth, GrowthMemory, RecordMemory, allow, begin_growth, end_growth, grow_for
 )
@@ -40,8 +40,7 @@ from dtrees.core.grow._node_buffer cimport (
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
 from dtrees.core.histogram._layout cimport (
-    COUNT, LARGEST_FIELD, OUTPUTS, PACKED, WEIGHTED_CLASSES, WEIGHTED_SUM, Layout, has_classes,
-    words_of
+    WEIGHTED_CLASSES, WEIGHTED_SUM, has_classes, words_of
 )
 from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._intervals cimport MOST_CLASSES
@@ -121,10 +120,8 @@ cdef class TrainingSets:
     cdef const uint16_t[::1] cell
     cdef const uint16_t[::1] times  # of a bag, or None
     cdef const int64_t[:, ::1] of_class     # class weights by set, or None
-    cdef bint is_packed     # two classes, and what rows add goes into one number
     cdef readonly int64_t shared_rows   # of a node whose sets stay together
     cdef int64_t interval_rows, interval_codes  # as in `Tuning`
-    cdef Layout layout      # of histograms
     cdef readonly int64_t n_bounded, n_alive    # of the growths that have ended
     cdef readonly int64_t n_shared_nodes, n_shared_rows
     cdef object above       # by set, as `Above`; None: anything is allowed
@@ -163,7 +160,6 @@ cdef class TrainingSets:
             self.params_of[s].draws = draws
         if weights_of_classes is not None:
             self.bind_class_weights(weights_of_classes[0], weights_of_classes[1])
-        self.choose_cells()
         self.list_dense()
         has_bounds = (dataset.params.limits.monotonic == NULL
                       and dataset.params.criterion.impurity != BY_FUNCTION
@@ -207,8 +203,7 @@ cdef class TrainingSets:
         store.params_of = self.params_of
         store.of_row = &dataset.of_row
         store.of_class = NULL if self.of_class is None else &self.of_class[0, 0]
-        store.is_packed = self.is_packed
-        store.layout = self.layout
+        store.layout = dataset.params.layout
         store.intervals = self.intervals
         store.interval_rows, store.interval_codes = self.interval_rows, self.interval_codes
         store.dense, store.n_dense, store.slot = self.dense, self.n_dense, self.slot
@@ -242,27 +237,6 @@ cdef class TrainingSets:
         for j in range(n_columns):
             many += self.intervals[j].column.codes != NULL
         self.shared_rows += self.shared_rows * EARLIER * many // n_columns
-
-    cdef choose_cells(self):
-        """Two classes: all that a row adds is one number, where no sum overflows its field."""
-        cdef const RowStatistics* of_row = &self.dataset.of_row
-        cdef int64_t total = 0
-        cdef int64_t i
-        self.layout = self.dataset.params.layout
-        if of_row.value != NULL or self.layout.kind == OUTPUTS:
-            return
-        if has_classes(self.layout.kind):
-            if (self.layout.n_classes != 2 or self.params_of[0].draws or self.of_class is not None):
-                return
-        elif self.layout.kind not in (COUNT, WEIGHTED_SUM):
-            return
-        for i in range(self.dataset.n_rows):
-            total += self.dataset.live[i] if of_row.weight == NULL else of_row.weight[i]
-            if total > LARGEST_FIELD:
-                return
-        self.is_packed = True
-        self.layout.kind = PACKED
-        self.layout.n_words = 1
 
 
 cdef enum:

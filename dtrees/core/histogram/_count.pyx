@@ -23,7 +23,7 @@ from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, OUTPUTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add,
-    add_row, adds_weight, encode
+    add_row, adds_weight
 )
 
 cdef enum:
@@ -45,9 +45,6 @@ cdef inline void add_one(int64_t* cell, CellKind kind, int how, const RowStatist
         add_row(cell, kind, of_row, i)
     elif how & GATHERED:
         add(cell, kind, weight[i] if adds_weight(kind) else 0, target[i])
-    elif kind == PACKED:
-        cell[0] += encode(PACKED, 1 if of_row.weight == NULL else of_row.weight[row],
-                          of_row.label[row])
     else:
         add_row(cell, kind, of_row, row)
 
@@ -90,15 +87,7 @@ cdef inline void count_in(const code_t* codes, const NodeRows* r, CellKind kind,
 cdef inline void count_gathered(const code_t* codes, const NodeRows* r, CellKind kind,
                                 int64_t n_words, int64_t* cells) noexcept nogil:
     """Pick the loop that was compiled for where things are."""
-    if r.members != NULL and r.rank != NULL:
-        count_in(codes, r, kind, n_words, GATHERED | BY_MEMBER | RANKED, cells)
-    elif r.members != NULL:
-        count_in(codes, r, kind, n_words, GATHERED | BY_MEMBER, cells)
-    elif r.cell != NULL and r.rank != NULL:
-        count_in(codes, r, kind, n_words, GATHERED | BY_CELL | RANKED, cells)
-    elif r.cell != NULL:
-        count_in(codes, r, kind, n_words, GATHERED | BY_CELL, cells)
-    elif r.combination != NULL and r.way > 0:
+    if r.combination != NULL and r.way > 0:
         count_in(codes, r, kind, n_words, GATHERED | BY_COMBINATION | BY_INTERVAL, cells)
     elif r.combination != NULL:
         count_in(codes, r, kind, n_words, GATHERED | BY_COMBINATION, cells)
@@ -132,8 +121,8 @@ cdef inline void count_codes(const code_t* codes, const NodeRows* r, const Layou
     """Pick the loop that was compiled for the kind of cells."""
     if layout.kind == COUNT:
         count_kind(codes, r, COUNT, 1, cells)
-    elif layout.kind == PACKED:
-        count_kind(codes, r, PACKED, 1, cells)
+    elif layout.kind == PACKED:  # gathered
+        count_gathered(codes, r, PACKED, 1, cells)
     elif layout.kind == SUM:
         count_kind(codes, r, SUM, 2, cells)
     elif layout.kind == WEIGHTED_SUM:

@@ -20,7 +20,7 @@ from dtrees.core.data._structs cimport (
     ABOVE, AT_MOST, GRADIENT, IN_SUBSET, LEAF, SQUARED, PresortedFeature, Split, entry_t
 )
 from dtrees.core.histogram._layout cimport (
-    CLASSES, COUNT, GRADIENTS, OUTPUTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind,
+    CLASSES, COUNT, GRADIENTS, OUTPUTS, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind,
     Layout, add_outputs, decode_gradients
 )
 from dtrees.core.search._categories cimport (
@@ -95,10 +95,6 @@ cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cell
         read_gradients(q, layout, cells, n_cells)
     elif layout.kind == COUNT:
         read_bins(q, cells, COUNT, 0, 1, n_cells, code)
-    elif layout.kind == PACKED and by_class(q):
-        read_bins(q, cells, PACKED, 2, 1, n_cells, code)
-    elif layout.kind == PACKED:
-        read_bins(q, cells, PACKED, 0, 1, n_cells, code)
     elif layout.kind == SUM:
         read_bins(q, cells, SUM, 0, 2, n_cells, code)
     elif layout.kind == WEIGHTED_SUM:

@@ -55,8 +55,6 @@ cdef struct Partitioning:
     const uint64_t* left_of     # by code: the members that send it left; NULL: by their routes
     uint64_t full[MOST_CELLS]   # by cell: the members that have its rows; 0: it is left behind
     uint8_t new_cell[MOST_CELLS]  # by cell: its number in the children
-    int64_t left_sums[MOST_CELLS]   # what the rows of the children add up to, where rows are
-    int64_t right_sums[MOST_CELLS]  # packed; by cell of the children
 
 cdef struct AliveRows:
     # Rows of a node in the intervals of a column that are alive; see _shared_store.pyx.
@@ -82,7 +80,6 @@ cdef struct SharedStore:
     Boundaries* boundaries
     const RowStatistics* of_row
     const int64_t* of_class     # (n_sets, n_classes): class weights of the sets; NULL: none
-    bint is_packed          # two classes, and what rows add goes into one number
     SharedNode* node        # that is searched and split
     Member members[MOST_SETS]   # of it
     SharedNode* top         # nodes that wait, children of the last one first
@@ -97,16 +94,14 @@ cdef struct SharedStore:
     Layout layout           # of histograms
     const uint32_t* rank_of     # by code: its number in those of a column; NULL: the code
     int64_t size            # numbers of a histogram
-    int64_t* added          # what the rows of a node add, packed, or distances of their targets
-    int64_t n_added         # room
-    const uint32_t* gathered    # the rows whose packed numbers these are; NULL: none
+    int64_t* away           # distances of the targets of the rows of a node
+    int64_t n_away          # room
     uint32_t* code          # codes that occur in the node
     uint32_t* rank          # and their numbers; by code
     uint64_t* hit
     uint64_t* left_of       # by code: the members that send it left
     Totals* totals          # by cell
     int64_t* class_totals
-    int64_t* sums           # where rows are packed
     const Intervals* intervals  # by column; NULL: none has any
     int64_t interval_rows   # of a node, at least,
     int64_t interval_codes  # and of a column, that is searched by them
@@ -141,8 +136,8 @@ cdef void mark_codes_left(const Route* route, int n, int64_t width,
                           uint64_t* left_of) noexcept nogil
 cdef void take_rows(const SharedNode* node, const uint8_t* side, uint8_t wanted,
                     const Partitioning* p, SharedNode* child) noexcept nogil
-cdef bint partition_shared(const SharedNode* node, const Column* column, const int64_t* added,
-                           const uint64_t* who, Partitioning* p, SharedNode* left,
+cdef bint partition_shared(const SharedNode* node, const Column* column, const uint64_t* who,
+                           const Partitioning* p, SharedNode* left,
                            SharedNode* right) noexcept nogil
 
 

@@ -245,23 +245,6 @@ cdef void take_rows(const SharedNode* node, const uint8_t* side, uint8_t wanted,
         child.cell[i] = p.new_cell[child.cell[i]]
 
 
-cdef void sum_sides(const SharedNode* node, const uint8_t* side, const int64_t* added,
-                    Partitioning* p) noexcept nogil:
-    """Sum up the rows of each cell of the children."""
-    cdef int64_t sums[4 * MOST_CELLS]
-    cdef const uint8_t* cell = node.cell
-    cdef int64_t i
-    cdef int c
-    memset(sums, 0, sizeof(sums))
-    for i in range(node.n):
-        sums[side[i] * MOST_CELLS + cell[i]] += added[i]
-    memset(p.left_sums, 0, sizeof(p.left_sums))
-    memset(p.right_sums, 0, sizeof(p.right_sums))
-    for c in range(node.n_cells):
-        p.left_sums[p.new_cell[c]] += sums[LEFT * MOST_CELLS + c]
-        p.right_sums[p.new_cell[c]] += sums[RIGHT * MOST_CELLS + c]
-
-
 cdef inline bint split_rows(const SharedNode* node, const code_t* codes, const uint8_t* side,
                             const Partitioning* p, SharedNode* left,
                             SharedNode* right) noexcept nogil:
@@ -318,13 +301,12 @@ cdef inline bint part_rows(const SharedNode* node, const code_t* codes, const ui
     return split_rows(node, codes, side, p, left, right)
 
 
-cdef bint partition_shared(const SharedNode* node, const Column* column, const int64_t* added,
-                           const uint64_t* who, Partitioning* p, SharedNode* left,
+cdef bint partition_shared(const SharedNode* node, const Column* column, const uint64_t* who,
+                           const Partitioning* p, SharedNode* left,
                            SharedNode* right) noexcept nogil:
     """Partition the rows of a node between two children, which are empty; False without memory.
 
-    column : dense. added : what each of the rows adds, packed, or NULL. who : as that of the node,
-    but for the members that go apart. p : its sums are filled here.
+    column : dense. who : as that of the node, but for the members that go apart.
     """
     cdef uint8_t* side = <uint8_t*>malloc(node.n + 1)
     cdef int64_t width = column.n_codes + <int64_t>1
@@ -340,8 +322,6 @@ cdef bint partition_shared(const SharedNode* node, const Column* column, const i
     if found:
         take_rows(node, side, LEFT, p, left)
         take_rows(node, side, RIGHT, p, right)
-        if added != NULL:
-            sum_sides(node, side, added, p)
         found = reserve_rows(left, left.n) and reserve_rows(right, right.n)
     free(side)
     return found

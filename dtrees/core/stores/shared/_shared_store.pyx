@@ -3,7 +3,6 @@
 Codes are counted cell by cell, and a member has the histogram of its rows from these::
 
     rows of the node          12  13  17  20  ...
-    what they add              a   b   c   d  ...   gathered once for all columns, if packed
     cells of a column      | H0 | H1 | ... | Hk |   a row goes to the histogram of its cell
     all                      H0 + H1 + ... + Hk
     member i               all - what it lacks + what it has of the rows that only some have
@@ -49,7 +48,7 @@ from dtrees.core.data._memory cimport claim, claim_zeros, resize
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, LEAF, RowStatistics, Totals
 from dtrees.core.histogram._count cimport NodeRows, count_column
-from dtrees.core.histogram._layout cimport PACKED, Layout, add_words, decode, encode, subtract_words
+from dtrees.core.histogram._layout cimport PACKED, Layout, add_words, subtract_words
 from dtrees.core.histogram._totals cimport (
     add_to_totals, add_totals, are_alike, clear_totals, weigh_totals
 )
@@ -77,7 +76,6 @@ from dtrees.core.stores.shared._shared_nodes cimport (
 )
 
 cdef enum:
-    MUCH_SMALLER = 8        # than a node before: room for its rows is given back
     AHEAD = 8               # columns that are drawn
     PICKED = 4096           # rows that are looked at before there is room for those that are alive
 
@@ -121,7 +119,6 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
             and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
             and claim_zeros(<void**>&s.hit, ((most_codes >> 6) + 2) * sizeof(uint64_t))
             and claim(<void**>&s.left_of, (most_codes + 2) * sizeof(uint64_t))
-            and claim(<void**>&s.sums, MOST_CELLS * sizeof(int64_t))
             and claim(<void**>&s.totals, MOST_CELLS * sizeof(Totals))
             and claim(<void**>&s.class_totals, MOST_CELLS * (K + 1) * sizeof(int64_t)))
 
@@ -136,12 +133,11 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.order)
     free(s.swapped)
     free(s.histograms)
-    free(s.added)
+    free(s.away)
     free(s.code)
     free(s.rank)
     free(s.hit)
     free(s.left_of)
-    free(s.sums)
     free(s.totals)
     free(s.class_totals)
     free(s.own_highest)
@@ -180,40 +176,12 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     """Gather what columns are counted from, and forget what was known of another node."""
     cdef const TrainParameters* params = s.store.params
     cdef int m
-    gather_rows(s, node)
     s.bounds.lowest = 1  # of targets: above the highest, not known yet
     s.bounds.highest = 0
     for m in range(node.n_members):
         s.best[m] = NONE
     if s.n_dense < params.limits.n_columns:
         note_members(s, node)
-
-
-cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept nogil:
-    """Two classes: row, weight and weight of class 1 of a row that counts, in one number."""
-    return encode(PACKED, 1 if of_row.weight == NULL else of_row.weight[row], of_row.label[row])
-
-
-cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """Gather what the rows of a node add, where they are packed and a column is dense."""
-    cdef const RowStatistics* of_row = s.of_row
-    cdef int64_t n = node.n + node.n_some
-    cdef int64_t* some
-    cdef int64_t i
-    s.gathered = NULL
-    if not s.is_packed or s.n_dense == 0:
-        return
-    if n > s.n_added or n < s.n_added // MUCH_SMALLER:
-        s.n_added = n if claim(<void**>&s.added, n * sizeof(int64_t)) else 0
-        if s.added == NULL:
-            s.store.out_of_memory = True
-            return
-    some = s.added + node.n
-    for i in range(node.n):
-        s.added[i] = packed(of_row, node.rows[i])
-    for i in range(node.n_some):
-        some[i] = packed(of_row, node.some[i])
-    s.gathered = node.rows
 
 
 # ---------------------------------------------------------------------------------------------
@@ -336,16 +304,12 @@ cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* co
     rows.n, rows.rows, rows.cell = node.n, node.rows, node.cell
     rows.size, rows.rank = s.size, s.rank_of
     rows.of_row = s.of_row
-    if s.gathered != NULL and node.rows == s.gathered:
-        rows.of_row, rows.target = NULL, s.added
     count_column(column, &rows, &s.layout, s.histograms)
     combine_cells(s, node)
     if s.more == NULL:
         return True
     rows.n, rows.rows, rows.members = node.n_some, node.some, node.who
     rows.size = s.layout.n_words * node.n_members
-    if rows.target != NULL:
-        rows.target += node.n
     count_column(column, &rows, &s.layout, s.more)
     return True
 
@@ -374,11 +338,6 @@ cdef void sum_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
     cdef int64_t K = s.store.params.criterion.n_classes
     cdef int64_t i
     cdef int c
-    if s.is_packed:
-        memset(s.sums, 0, node.n_cells * sizeof(int64_t))
-        for i in range(node.n):
-            s.sums[node.cell[i]] += packed(s.of_row, node.rows[i])
-        return
     memset(s.class_totals, 0, node.n_cells * K * sizeof(int64_t))
     for c in range(node.n_cells):
         clear_totals(&s.totals[c])
@@ -396,30 +355,25 @@ cdef void sum_members(SharedStore* s, SharedNode* node) noexcept nogil:
     cdef int c, m
     cdef uint64_t bits
     cdef OpenNode* open
-    if s.is_packed:
-        unpack_members(s, node)
-        if s.store.out_of_memory:
-            return
-    else:
-        for m in range(node.n_members):
-            open = &node.open[m]
-            clear_totals(&open.totals)
-            for c in range(node.n_cells):
-                if node.without[c] >> m & 1:
-                    continue
-                add_totals(&open.totals, &s.totals[c])
-                for k in range(K):
-                    open.class_totals[k] += s.class_totals[c * K + k]
-        for i in range(node.n_some):
-            bits = node.who[i]
-            while bits != 0:
-                open = &node.open[trailing_zeros(bits)]
-                bits &= bits - 1
-                add_to_totals(s.of_row, &s.store.params.layout, node.some[i],
-                              &open.totals, open.class_totals)
-        for m in range(node.n_members if s.of_row.n_outputs > 0 else 0):
-            node.open[m].totals.lowest = 0
-            node.open[m].totals.highest = has_other_numbers(s.of_row, node, m)
+    for m in range(node.n_members):
+        open = &node.open[m]
+        clear_totals(&open.totals)
+        for c in range(node.n_cells):
+            if node.without[c] >> m & 1:
+                continue
+            add_totals(&open.totals, &s.totals[c])
+            for k in range(K):
+                open.class_totals[k] += s.class_totals[c * K + k]
+    for i in range(node.n_some):
+        bits = node.who[i]
+        while bits != 0:
+            open = &node.open[trailing_zeros(bits)]
+            bits &= bits - 1
+            add_to_totals(s.of_row, &s.store.params.layout, node.some[i],
+                          &open.totals, open.class_totals)
+    for m in range(node.n_members if s.of_row.n_outputs > 0 else 0):
+        node.open[m].totals.lowest = 0
+        node.open[m].totals.highest = has_other_numbers(s.of_row, node, m)
     for m in range(node.n_members):
         if s.of_class != NULL:
             weigh_totals(&node.open[m].totals, node.open[m].class_totals,
@@ -444,40 +398,6 @@ cdef bint has_other_numbers(const RowStatistics* of_row, const SharedNode* node,
         elif not are_alike(of_row, first, row):
             return True
     return False
-
-
-cdef void unpack_members(SharedStore* s, SharedNode* node) noexcept nogil:
-    """The sums alone, where rows are packed."""
-    cdef int64_t sums[MOST_SETS]
-    cdef int64_t* added = <int64_t*>malloc((node.n_some + 1) * sizeof(int64_t))
-    cdef int64_t all = 0
-    cdef int64_t i
-    cdef int c, m
-    cdef uint64_t bits
-    cdef OpenNode* open
-    if added == NULL:
-        s.store.out_of_memory = True
-        return
-    for i in range(node.n_some):
-        added[i] = packed(s.of_row, node.some[i])
-    for c in range(node.n_cells):
-        all += s.sums[c]
-    for m in range(node.n_members):
-        sums[m] = all
-    for c in range(node.n_cells):
-        bits = node.without[c]
-        while bits != 0:
-            sums[trailing_zeros(bits)] -= s.sums[c]
-            bits &= bits - 1
-    for m in range(node.n_members):
-        for i in range(node.n_some):
-            sums[m] += added[i] & -<int64_t>(node.who[i] >> m & 1)
-        open = &node.open[m]
-        open.totals.n = decode(&sums[m], PACKED, 2, &open.totals.weight, &open.totals.target)
-        open.class_totals[0] = open.totals.weight - open.totals.target
-        if s.store.params.criterion.n_classes > 1:
-            open.class_totals[1] = open.totals.target
-    free(added)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -583,15 +503,15 @@ cdef void measure_away(SharedStore* s, const SharedNode* node) noexcept nogil:
     if node.open[last].totals.weight <= 0 or weight * largest >= 2.0**60:
         return
     s.bounds.mean = node.open[last].totals.target // node.open[last].totals.weight
-    if n > s.n_added:
-        s.n_added = n if claim(<void**>&s.added, n * sizeof(int64_t)) else 0
-        if s.added == NULL:
+    if n > s.n_away:
+        s.n_away = n if claim(<void**>&s.away, n * sizeof(int64_t)) else 0
+        if s.away == NULL:
             s.store.out_of_memory = True
             return
     for i in range(node.n):
-        s.added[i] = distance(s, node.rows[i])
+        s.away[i] = distance(s, node.rows[i])
     for i in range(node.n_some):
-        s.added[node.n + i] = distance(s, node.some[i])
+        s.away[node.n + i] = distance(s, node.some[i])
     s.bounds.has_away = True
 
 
@@ -603,9 +523,9 @@ cdef void count_away(SharedStore* s, const SharedNode* node, const Column* numbe
     memset(s.bounds.away, 0, width * sizeof(int64_t))
     memset(&rows, 0, sizeof(NodeRows))
     layout.kind = PACKED  # a number
-    rows.n, rows.rows, rows.target = node.n, node.rows, s.added
+    rows.n, rows.rows, rows.target = node.n, node.rows, s.away
     count_column(numbers, &rows, &layout, s.bounds.away)
-    rows.n, rows.rows, rows.target = node.n_some, node.some, s.added + node.n
+    rows.n, rows.rows, rows.target = node.n_some, node.some, s.away + node.n
     count_column(numbers, &rows, &layout, s.bounds.away)
 
 
@@ -1074,8 +994,10 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
             open_child(members[m].node, True, members[m].left)
             open_child(members[m].node, False, members[m].right)
             p.n += 1
-    sum_child(s, left, p.left_sums)
-    sum_child(s, right, p.right_sums)
+    sum_cells(s, left)
+    sum_members(s, left)
+    sum_cells(s, right)
+    sum_members(s, right)
     if store.params.limits.n_set_words > 0:
         bar_columns(s, number, left, right)
     left.is_left = True
@@ -1100,8 +1022,7 @@ cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together,
             return False
         for i in range(node.n_some):
             who[i] = bits_among(node.who[i], together)
-    found = partition_shared(node, column, s.added if s.gathered != NULL else NULL, who, p,
-                             left, right)
+    found = partition_shared(node, column, who, p, left, right)
     if p.n < node.n_members:
         free(who)
     return found
@@ -1117,15 +1038,6 @@ cdef void bar_columns(const SharedStore* s, int32_t number, SharedNode* left,
     for i in range(s.n_dense):
         if not may_follow(limits, sets, number, s.dense[i]):
             left.constant[i] = right.constant[i] = 1
-
-
-cdef void sum_child(SharedStore* s, SharedNode* child, const int64_t* sums) noexcept nogil:
-    """Sums of the members of a child; `sums` by cell where what rows add was gathered."""
-    if s.gathered != NULL:
-        memcpy(s.sums, sums, child.n_cells * sizeof(int64_t))
-    else:
-        sum_cells(s, child)
-    sum_members(s, child)
 
 
 cdef inline uint64_t bits_among(uint64_t members, uint64_t together) noexcept nogil:
