@@ -57,6 +57,13 @@ def labels_by_target(model: Any) -> list[Any]:
     return model.classes_ if isinstance(model.classes_, list) else [model.classes_]
 
 
+def names_of_targets(model: Any) -> list[str]:
+    """Names of the targets of a model, or their numbers; of one target nothing."""
+    n_targets = getattr(model, "n_outputs_", 1)
+    names = getattr(model, "target_names_in_", range(n_targets))
+    return [str(name) for name in names] if n_targets > 1 else []
+
+
 def is_tree(model: Any) -> bool:
     """Tell whether the model is a single tree."""
     return hasattr(model, "tree_")
@@ -144,6 +151,8 @@ def model_document(model: Any, file: Path) -> dict[str, Any]:
         "parameters": {name: plain(value) for name, value in model.get_params().items()},
         "columns": columns_of(model),
     }
+    if names := names_of_targets(model):
+        document["targets"] = names
     if is_boosted(model):
         document["iterations"] = model.n_iter_
     if hasattr(model, "classes_"):

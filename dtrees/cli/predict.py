@@ -33,7 +33,7 @@ from dtrees.cli.columns import (
     number_columns,
     text_columns,
 )
-from dtrees.cli.description import task_of_model
+from dtrees.cli.description import names_of_targets, task_of_model
 from dtrees.cli.files import (
     PARQUET,
     check_format,
@@ -267,10 +267,10 @@ def predictions(fitted: Any, X: Any, wanted: Wanted) -> dict[str, Any]:
     import numpy as np
     from pandas import Series
 
-    n_targets = getattr(fitted, "n_outputs_", 1)
-    if n_targets > 1:
-        each = [predictions(fitted.of_target(k), X, wanted) for k in range(n_targets)]
-        return {f"{name}_{k}": found for k, own in enumerate(each) for name, found in own.items()}
+    if targets := names_of_targets(fitted):
+        each = [predictions(fitted.of_target(k), X, wanted) for k in range(len(targets))]
+        of_targets = zip(targets, each, strict=True)
+        return {f"{name}_{target}": x for target, own in of_targets for name, x in own.items()}
     classes = getattr(fitted, "classes_", np.empty(0))
     more: dict[str, Any] = {}
     if wanted.proba:
@@ -289,11 +289,11 @@ def predictions(fitted: Any, X: Any, wanted: Wanted) -> dict[str, Any]:
 
 
 def names_of(fitted: Any, wanted: Wanted) -> list[str]:
-    """Names of the columns of predictions; of several targets with the number of each behind."""
-    n_targets = getattr(fitted, "n_outputs_", 1)
-    if n_targets > 1:
-        each = [names_of(fitted.of_target(k), wanted) for k in range(n_targets)]
-        return [f"{name}_{k}" for k, own in enumerate(each) for name in own]
+    """Names of the columns of predictions; of several targets with the name of each behind."""
+    if targets := names_of_targets(fitted):
+        each = [names_of(fitted.of_target(k), wanted) for k in range(len(targets))]
+        of_targets = zip(targets, each, strict=True)
+        return [f"{name}_{target}" for target, own in of_targets for name in own]
     if wanted.confidence is not None:
         return [PREDICTION, *ENDS]
     classes = fitted.classes_ if wanted.proba else ()

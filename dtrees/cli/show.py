@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dtrees.cli.description import (
     is_tree,
     labels_by_target,
     model_document,
+    names_of_targets,
     oob_line,
     size_in_words,
     stopping_line,
@@ -24,6 +26,13 @@ from dtrees.cli.tables import options
 from dtrees.cli.terminal import console, counted, one_line_errors, print_json, say
 
 MOST_LABELS = 10
+
+
+def listed(labels: Sequence[Any]) -> str:
+    """The first of some labels in words."""
+    more = ", ..." if len(labels) > MOST_LABELS else ""
+    return f"{', '.join(map(str, labels[:MOST_LABELS]))}{more}"
+
 
 model_argument = click.argument("model", type=click.Path(path_type=Path))
 
@@ -52,14 +61,13 @@ def print_model(fitted: Any, path: Path) -> None:
     say(f"{path}: {bytes_in_words(path)}")
     say(" ".join(repr(fitted).split()))
     say(size_in_words(fitted))
+    names = names_of_targets(fitted)
     if hasattr(fitted, "classes_"):
-        for known in labels_by_target(fitted):
-            labels = [str(label) for label in known[:MOST_LABELS]]
-            more = ", ..." if len(known) > MOST_LABELS else ""
+        for name, known in zip(names or [""], labels_by_target(fitted), strict=True):
             classes = counted(len(known), "class", "classes")
-            say(f"predicts {classes}: {', '.join(labels)}{more}")
+            say(f"{name and f'target {name}: '}predicts {classes}: {listed(known)}")
     else:
-        say("predicts numbers")
+        say(f"predicts {len(names)} targets: {listed(names)}" if names else "predicts numbers")
     for line in (*oob_line(fitted), *stopping_line(fitted)):
         say(line)
     columns = columns_of(fitted)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from dtrees.coding.labels import is_missing
+from dtrees.coding.labels import is_missing, object_array
 from dtrees.coding.target import (
     MOST_CLASSES,
     Ask,
@@ -37,7 +37,13 @@ from dtrees.coding.target import (
 MOST_OUTPUTS = 4_096  # of numbers: sums of so many moments do not overflow
 
 
-def columns_of_outputs(y: Any) -> list[Any] | None:
+class Columns(list[Any]):
+    """The columns of a target of several outputs."""
+
+    names: np.ndarray | None = None  # object (n_outputs,): different strings, if all are
+
+
+def columns_of_outputs(y: Any) -> Columns | None:
     """The columns of a target of several outputs; None: it is no table of several columns.
 
     ValueError: values are masked, or NumPy would make words of missing ones.
@@ -51,15 +57,23 @@ def columns_of_outputs(y: Any) -> list[Any] | None:
     if scipy.sparse.issparse(y):
         y = y.toarray()
     if hasattr(y, "iloc"):
-        return [y.iloc[:, output].to_numpy() for output in range(shape[1])]
+        return _named(y, [y.iloc[:, output].to_numpy() for output in range(shape[1])])
     if hasattr(y, "get_columns"):
-        return [column.to_numpy() for column in y.get_columns()]
+        return _named(y, [column.to_numpy() for column in y.get_columns()])
     refuse_masked(y, "y")
     values = np.asarray(y)
     if values.dtype.kind == "U" and isinstance(y, list | tuple):
         for output, column in enumerate(zip(*y, strict=True)):
             _refuse_missing(output, column)
-    return list(np.ascontiguousarray(values.T))
+    return Columns(np.ascontiguousarray(values.T))
+
+
+def _named(y: Any, columns: list[np.ndarray]) -> Columns:
+    """Columns of a data frame."""
+    found, names = Columns(columns), list(y.columns)
+    if all(type(name) is str for name in names) and len(set(names)) == len(names):
+        found.names = object_array(names)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +87,13 @@ class Outputs(Target):
     order : int64 (n_outputs,)
         Outputs of numbers, or of two classes each, as `order_of_outputs` has them, of all rows of
         the table; of others empty.
+    names : object (n_outputs,) or None
+        As `Columns` has them.
     """
 
     of_outputs: tuple[Target, ...] = ()
     order: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    names: np.ndarray | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -228,6 +245,7 @@ class Outputs(Target):
             of_outputs=tuple(
                 replace(each, y=each.y[:0], w=None, wy=None, means=None) for each in targets
             ),
+            names=getattr(columns, "names", None),
         )
         if made.most_classes > 2:
             return made

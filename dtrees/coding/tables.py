@@ -639,12 +639,14 @@ def row_values(values: Any) -> Any:
     other libraries answer in ways of their own, or not at all. So every entry point converts first
     (`dtrees.parallel.admitted`): an extension array or an index of pandas, a column of Arrow or
     polars, or anything else that has ``__array__``. Series and data frames of pandas stay, as
-    scorers may ask for their index; so does what is no array, such as a list.
+    scorers may ask for their index; so do several columns of polars, which have names and types of
+    their own, and what is no array, such as a list.
 
     Python numbers of one type have that type instead of ``object``, and strings of variable width
     are objects: scikit-learn knows no others.
     """
-    if not hasattr(values, "__array__"):
+    are_several = hasattr(values, "get_columns") and values.shape[1] > 1
+    if are_several or not hasattr(values, "__array__"):
         return values
     if not isinstance(values, np.ndarray) and not hasattr(values, "iloc"):
         values = np.asarray(values)

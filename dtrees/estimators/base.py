@@ -118,8 +118,12 @@ TREE_CONSTRAINTS: Mapping[str, tuple[Constraint, ...]] = {
     "category_penalty": (RealIn(0, math.inf, "[)"),),
     "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
 }
+LEARNS_TARGETS: Mapping[str, tuple[Constraint, ...]] = {
+    "target_names_in_": (ArrayOf(1, np.dtype(object)),),
+}
 TREE_LEARNS: Mapping[str, tuple[Constraint, ...]] = {
     **LEARNS_COLUMNS,
+    **LEARNS_TARGETS,
     "n_outputs_": (IntegerIn(1, MOST),),
     "max_features_": (IntegerIn(1, MOST),),
 }
@@ -133,6 +137,7 @@ class BaseModel(BaseEstimator):
     # What a fit learns.
     n_features_in_: int
     feature_names_in_: np.ndarray
+    target_names_in_: np.ndarray
     forest_: Forest
     codebook_: CodeBook
     _saw_missing: np.ndarray
@@ -140,7 +145,9 @@ class BaseModel(BaseEstimator):
     _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]]
     # What a fit learns, beside trees and codebook; model files hold nothing else.
     _learns: ClassVar[Mapping[str, tuple[Constraint, ...]]]
-    _learns_at_times: ClassVar[frozenset[str]] = frozenset({"feature_names_in_", "_date_orders"})
+    _learns_at_times: ClassVar[frozenset[str]] = frozenset(
+        {"feature_names_in_", "target_names_in_", "_date_orders"}
+    )
     _tree_class: ClassVar[type[BaseModel]]  # of its trees, as estimators
     _takes_outputs: ClassVar[bool] = False  # y may have several columns
     _recursion_class: ClassVar[str | None] = None  # of scikit-learn, see `__sklearn_tags__`
@@ -235,6 +242,8 @@ class BaseModel(BaseEstimator):
         learned: dict[str, Any] = {"n_features_in_": book.n_columns}
         if book.feature_names is not None:
             learned["feature_names_in_"] = book.feature_names
+        if isinstance(target, Outputs) and target.names is not None:
+            learned["target_names_in_"] = target.names
         if isinstance(target, Outputs) and target.kind == "classification":
             learned["classes_"] = target.labels
             learned["n_classes_"] = [own.n_classes for own in target.of_outputs]
@@ -264,7 +273,11 @@ class BaseModel(BaseEstimator):
         are_lists = method in ("predict_proba", "predict_log_proba") and is_lazy(X)
         if are_lists and isinstance(self.classes_, list) and hasattr(self, "of_target"):
             return [self.of_target(k)._answer(method, X) for k in range(self.n_outputs_)]
-        return answered(predictor or self._predictor(), method, X, self.n_jobs)
+        found = answered(predictor or self._predictor(), method, X, self.n_jobs)
+        names = self.__dict__.get("target_names_in_")
+        if names is not None and method == "predict" and hasattr(found, "columns"):
+            found = found.rename(columns=dict(enumerate(names)))
+        return found
 
     @names_others
     def predict(self, X: Any) -> np.ndarray:
@@ -381,7 +394,9 @@ class BaseModel(BaseEstimator):
             max_features_=learned.get("max_features_", n_columns),
             tree_=TreeView(tree, learned["codebook_"], learned["_saw_missing"]),
         )
-        for name in ("feature_names_in_", "classes_", "n_classes_"):
+        names = ["feature_names_in_", "classes_", "n_classes_"]
+        names += ["target_names_in_"] * (tree.n_outputs > 1)
+        for name in names:
             if name in learned and name in kind._learns:
                 made.__dict__[name] = learned[name]
         return made
@@ -402,6 +417,7 @@ class BaseModel(BaseEstimator):
         parts = self._parts()
         learned = only_of_target(parts.attributes, number)
         learned = {name: own for name, own in learned.items() if name[:4] != "oob_"}
+        learned.pop("target_names_in_", None)
         parameters = dict(parts.parameters)
         for named, name in (
             (learned, "classes_"),
@@ -569,14 +585,14 @@ class Ensemble(BaseModel):
 # Methods that only some classes have: they name them, in front of scikit-learn's mixins.
 
 
-@checked(number=(IntegerIn(0, MOST),))
-def of_target(self: Any, number: int) -> Any:
+@checked(number=(IntegerIn(0, MOST), InstanceOf(str, "str")))
+def of_target(self: Any, number: int | str) -> Any:
     """Return the model of one of several targets, for functions that know one target only.
 
     Parameters
     ----------
-    number : int
-        Of the column of `y`, from 0.
+    number : int or str
+        Of the column of `y`, from 0; or its name, of ``target_names_in_``.
 
     Returns
     -------
@@ -595,6 +611,13 @@ def of_target(self: Any, number: int) -> Any:
     """
     check_is_fitted(self)
     n_outputs = self.n_outputs_
+    if isinstance(number, str):
+        names = list(getattr(self, "target_names_in_", []))
+        if number not in names:
+            known = ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
+            have = f"Targets are {known}." if names else "They have no names: give a number."
+            raise ValueError(f"There is no target {number!r}. {have}")
+        number = names.index(number)
     if number >= n_outputs:
         raise ValueError(f"number must be below {n_outputs}, the number of targets. Got {number}.")
     return self if n_outputs == 1 else self._of_target(number)

@@ -26,6 +26,7 @@ from dtrees.coding.labels import sort_labels
 from dtrees.coding.target import class_codes, class_weights, one_dimensional
 from dtrees.core.model.tree import IN_SUBSET, Forest, Tree, total_of
 from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.forest_growth import check_same_targets
 
 if TYPE_CHECKING:
     from dtrees.estimators.forests import BaseForest
@@ -63,7 +64,8 @@ def add_block(forest: BaseForest, X: Any, y: Any, weight: Any, classes: Any = No
             *in_words_of(own.trees, forest.codebook_, joined, by_majority),
             *in_words_of(trees, book, joined, by_majority),
         )
-        kept = {"feature_names_in_", "_fit_seed"} & there.keys()
+        check_same_targets(forest, learned)
+        kept = {"feature_names_in_", "target_names_in_", "_fit_seed"} & there.keys()
         learned |= {name: there[name] for name in kept}
         learned |= {"codebook_": joined, "_saw_missing": forest._saw_missing | block._saw_missing}
         learned["_fit_bags"] = None  # of several tables

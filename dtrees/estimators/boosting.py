@@ -66,6 +66,7 @@ from dtrees.estimators import base
 from dtrees.estimators.base import (
     LEARNS_CLASSES,
     LEARNS_COLUMNS,
+    LEARNS_TARGETS,
     MOST,
     TREE_CONSTRAINTS,
     BaseModel,
@@ -119,7 +120,7 @@ from dtrees.estimators.tree_view import columns_tested, read_only
 from dtrees.estimators.trees import DecisionTreeRegressor
 from dtrees.exceptions import ClusterError
 from dtrees.export.books import expect
-from dtrees.export.parts import Parts
+from dtrees.export.parts import Parts, check_target_names
 from dtrees.inspection.importance import summed_importances
 from dtrees.parallel import (
     REGIMES,
@@ -190,6 +191,7 @@ class BaseBoosting(BaseModel):
     }
     _learns: ClassVar = {
         **LEARNS_COLUMNS,
+        **LEARNS_TARGETS,
         "n_trees_per_iteration_": (IntegerIn(1, MOST),),
         "do_early_stopping_": (InstanceOf(bool, "bool"),),
         "train_score_": (FLOATS,),
@@ -880,7 +882,7 @@ class BaseBoosting(BaseModel):
         if isinstance(self.class_weight, list):
             made.class_weight = self.class_weight[number]
         learned = self._learned_attributes()
-        for name in ("_curves", "_oob_before"):
+        for name in ("_curves", "_oob_before", "target_names_in_"):
             learned.pop(name, None)
         for name in ("classes_", "n_classes_"):
             if name in learned:
@@ -955,6 +957,7 @@ class BaseBoosting(BaseModel):
         n_trees = 1 if trees[0].n_outputs == n_values else n_values
         if not (n_values == len(initial) and n_trees == learned["n_trees_per_iteration_"]):
             raise ValueError(f"n_trees_per_iteration_ and _initial are not {n_values} of each")
+        check_target_names(learned, getattr(loss, "n_outputs", 1))
         if trees[0].n_outputs * n_trees != n_values or len(trees) % n_trees > 0:
             raise ValueError("an iteration has not all of its trees")
         for name in ("train_score_", "validation_score_"):

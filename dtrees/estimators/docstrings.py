@@ -415,6 +415,10 @@ feature_names_in_ : object array of shape (n_features_in_,)
 n_outputs_ : int
     Number of targets.
 """,
+    "names": """\
+target_names_in_ : object array of shape (n_outputs_,)
+    Names of the targets; only of several, in a data frame whose columns are different strings.
+""",
     "tree": """\
 tree_ : TreeView
     The nodes as flat arrays, of the names and dtypes of scikit-learn's. ``threshold`` is a
@@ -497,13 +501,15 @@ def parameters_of(made: type, kind: Kind, target: Target) -> str:
 
 def attributes_of(kind: Kind, target: Target) -> str:
     """What a fit learns, as text."""
-    order: Sequence[str] = (target, f"importances of a {kind}", "drawn", "all", "outputs", "tree")
-    if kind == "forest":
-        order = ("forest", *order[:-1], "out of bag", f"{target} out of bag", "trees")
+    order: Sequence[str] = (target, f"importances of a {kind}", "drawn", "all", "outputs")
+    if kind == "tree":
+        order = (*order, "names", "tree")
+    elif kind == "forest":
+        order = ("forest", *order, "names", "out of bag", f"{target} out of bag", "trees")
     elif kind == "adaboost":
-        order = ("adaboost", *order[:-1], "trees")
+        order = ("adaboost", *order, "trees")
     elif kind == "boosting":
-        order = (target, "boosting", "importances of a boosted model", "all", "trees")
+        order = (target, "boosting", "importances of a boosted model", "all", "names", "trees")
     found = "".join(ATTRIBUTES.get(section, "") for section in order)
     tree = "DecisionTreeClassifier" if target == "classes" else "DecisionTreeRegressor"
     return found.replace("{tree}", tree).rstrip("\n")

@@ -35,7 +35,7 @@ from dtrees.typing import serial
 
 ROOT = PruningLimits(max_depth=0)
 # Of what is learned at times.
-KEPT = {"feature_names_in_", "_date_orders", "_fit_bags", "_fit_rows"}
+KEPT = {"feature_names_in_", "target_names_in_", "_date_orders", "_fit_bags", "_fit_rows"}
 KEPT |= {"_curves", "_oob_before", "_has_offset", "init_"}
 
 # trees that rows go down, and what sums of their values begin with; None: leaves are asked for

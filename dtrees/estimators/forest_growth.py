@@ -282,12 +282,22 @@ def check_same_labels(model: Any, book: CodeBook, learned: Mapping[str, Any]) ->
         found.append(f"y had {len(classes)} targets and has {len(labels)}")
     elif not all(map(np.array_equal, classes, labels)):
         found.append("y has other classes")
+    if not found:
+        check_same_targets(model, learned)
     if found:
         raise ValueError(
             "warm_start=True keeps the trees that are there, so X must have the columns and "
             f"categories of the first fit and y its classes, but {found[0]}. Set warm_start=False "
             "to begin anew, or see 'New rows' in docs/user_guide/boosting.md."
         )
+
+
+def check_same_targets(model: Any, learned: Mapping[str, Any]) -> None:
+    """Refuse targets of other names than those whose trees are kept."""
+    names = (there.get("target_names_in_") for there in (vars(model), learned))
+    old, new = (None if own is None else own.tolist() for own in names)
+    if old is not None and new is not None and old != new:
+        raise ValueError(f"y had the targets {', '.join(old)}, and has {', '.join(new)}.")
 
 
 def _labels_by_target(learned: Mapping[str, Any]) -> list[Any]:

@@ -260,6 +260,8 @@ class ModelNodes:
         None: what is predicted is the mean of the values.
     link : {"identity", "log", "logit", "softmax", "several"}
         Of what is predicted; raw predictions are links. "several": those of targets differ.
+    names_of_targets : object (n_targets,) or None
+        None: they have none, or there is one target.
     """
 
     trees: tuple[TreeNodes, ...]
@@ -267,6 +269,7 @@ class ModelNodes:
     classes: Any = None
     start: np.ndarray | None = None
     link: str = "identity"
+    names_of_targets: Any = None
 
     @classmethod
     def of(cls, model: Any, name: str = "model") -> ModelNodes:
@@ -285,16 +288,17 @@ class ModelNodes:
         if not ESTIMATOR[0].accepts(model):
             raise _not_a_model(model, name)
         check_is_fitted(model)
-        classes = getattr(model, "classes_", None)
+        named: dict[str, Any] = {"classes": getattr(model, "classes_", None)}
+        named["names_of_targets"] = getattr(model, "target_names_in_", None)
         tree = getattr(model, "tree_", None)
         if hasattr(tree, "codebook"):
-            return replace(cls.of(tree), classes=classes)
+            return replace(cls.of(tree), **named)
         if not hasattr(model, "forest_"):
             raise _not_a_model(model, name)
         book, missing = model.codebook_, model._saw_missing
         of_model, *adds_up = model._summed()
         trees = tuple(TreeNodes(tree, book, missing, len(adds_up) > 0) for tree in of_model)
-        return cls(trees, book, classes, *adds_up)
+        return replace(cls(trees, book, None, *adds_up), **named)
 
     @classmethod
     def with_book(cls, model: Any) -> tuple[ModelNodes, CodeBook]:
@@ -374,14 +378,15 @@ class ModelNodes:
         Of several targets "target: label", all behind one another; of numbers those of the targets.
         """
         if isinstance(self.classes, list):
-            return [f"{k}: {label}" for k, own in enumerate(self.classes) for label in own]
+            targets = zip(self.targets, self.classes, strict=True)
+            return [f"{name}: {label}" for name, own in targets for label in own]
         return list(range(self.trees[0].n_values) if self.classes is None else self.classes)
 
     @property
     def value_labels(self) -> list:
         """A label for each of `n_outputs`: of two classes with one log odds, the second."""
         if self.classes is None:
-            return list(range(self.n_outputs))
+            return list(range(self.n_outputs) if self.names_of_targets is None else self.targets)
         return [self.labels[place] for place in self.shown]
 
     @property
@@ -394,6 +399,12 @@ class ModelNodes:
             is_odds = self.start is not None and len(own) == 2
             found += range(last - 1 if is_odds else last - len(own), last)
         return found
+
+    @property
+    def targets(self) -> list:
+        """Names of the targets, or their numbers."""
+        names = self.names_of_targets
+        return list(range(self.n_targets) if names is None else names)
 
     @property
     def n_targets(self) -> int:

@@ -111,8 +111,9 @@ def to_onnx(
 
         Outputs are "label", of the type of the labels, and "probabilities", float64
         (n_rows, n_classes), or of regressors "prediction", float64 (n_rows, n_outputs). With
-        several targets of classes each has its own: "label_0", "probabilities_0", "label_1", ...
-        Where a column has such a name, the output has an underscore behind it.
+        several targets of classes each has its own, by its name or number: "label_0",
+        "probabilities_0", "label_1", ... Where a column has such a name, the output has an
+        underscore behind it.
 
     Raises
     ------
@@ -506,11 +507,12 @@ def _add_outputs(view: ModelNodes, graph: _Graph, raw: str) -> None:
         _add_predictions(graph, raw, view.link, classes, view.n_outputs, tree.is_regression)
         return
     first = 0
-    for k, n_classes in enumerate(map(len, classes) if classes else tree.n_classes):
+    every = list(map(len, classes)) if classes else tree.n_classes
+    for k, (name, n_classes) in enumerate(zip(view.targets, every, strict=True)):
         n = 1 if adds and n_classes == 2 else n_classes
         link = {1: "identity", 2: "logit"}.get(n_classes, "softmax") if adds else "identity"
         own = graph.add("Gather", raw, graph.constant(np.arange(first, first + n)), axis=1)
-        _add_predictions(graph, own, link, classes and classes[k], n, False, f"_{k}")
+        _add_predictions(graph, own, link, classes and classes[k], n, False, f"_{name}")
         first += n
 
 

@@ -62,6 +62,13 @@ def is_name_of_bags(name: str, seed: int) -> bool:
     return found["seed"] == str(seed) and rate.hex() == found["rate"] and 0 < rate <= LARGEST_RATE
 
 
+def check_target_names(attributes: Mapping[str, Any], n_outputs: int) -> None:
+    """Whether names of targets are those of so many."""
+    names = attributes.get("target_names_in_")
+    is_right = names is None or (is_names(names, n_outputs) and len(set(names)) == n_outputs > 1)
+    expect(is_right, "target_names_in_")
+
+
 def check_attributes(
     attributes: Mapping[str, Any], kind: Any, trees: tuple[Tree, ...], book: CodeBook
 ) -> None:
@@ -78,6 +85,8 @@ def check_attributes(
     n_outputs = attributes.get("n_outputs_", 1)
     is_known = kind._adds_steps or trees[0].n_outputs == n_outputs
     expect(is_known, "n_outputs_, or the statistics")
+    if not kind._adds_steps:
+        check_target_names(attributes, n_outputs)
     expect(is_regression == (kind._adds_steps or not has_classes), "the criterion")
     if not has_classes:
         return

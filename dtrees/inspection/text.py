@@ -189,7 +189,7 @@ def boosted_text(
     classes = [] if view.classes is None else label_names(view.labels, class_names)
     starts = view.start.tolist()
     form = number_format(np.unique(starts), options.get("decimals", 2))
-    each = [f"target: {number}" for number in range(len(starts))]
+    each = [f"target: {name}" for name in view.value_labels]
     if classes:
         each = [f"class: {classes[place]}" for place in view.shown]
     n_trees = len(starts) // view.trees[0].n_values

@@ -81,8 +81,25 @@ def test_models_of_several_targets_have_a_column_for_each(tmp_path):
     shares = [frame[f"probability_{label}_1"] for label in model.classes_[1]]
     np.testing.assert_array_equal(np.stack(shares, axis=1), model.predict_proba(X)[1])
     shown = succeed("show", tmp_path / "a.dtrees").stdout
-    assert "predicts 2 classes: 0, 1\npredicts 3 classes: 0, 1, 2\n" in shown
-    assert ask_json("show", tmp_path / "a.dtrees")["classes"] == [[0, 1], [0, 1, 2]]
+    said = ("target 0: predicts 2 classes: 0, 1", "target 1: predicts 3 classes: 0, 1, 2")
+    assert "\n".join(said) in shown
+    document = ask_json("show", tmp_path / "a.dtrees")
+    assert (document["classes"], document["targets"]) == ([[0, 1], [0, 1, 2]], ["0", "1"])
+
+
+def test_columns_have_the_names_of_targets(tmp_path):
+    X = pd.DataFrame(np.arange(40.0).reshape(20, 2), columns=["a", "b"])
+    X.to_csv(tmp_path / "table.csv", index=False)
+    y = pd.DataFrame({"price": X["a"], "size": -X["b"]})
+    how = {"n_estimators": 20, "oob_score": True, "random_state": 0}
+    model = dtrees.RandomForestRegressor(**how).fit(X, y)
+    save(model, tmp_path / "a.dtrees")
+    frame = predict(tmp_path / "a.dtrees", tmp_path / "table.csv", "--interval", "0.5")
+    ends = ["prediction", "lower", "upper"]
+    assert list(frame) == [f"{name}_{target}" for target in ("price", "size") for name in ends]
+    np.testing.assert_array_equal(frame["prediction_size"], model.of_target("size").predict(X))
+    assert "predicts 2 targets: price, size\n" in succeed("show", tmp_path / "a.dtrees").stdout
+    assert ask_json("show", tmp_path / "a.dtrees")["targets"] == ["price", "size"]
 
 
 def test_refusals(model, table, csv, tmp_path):

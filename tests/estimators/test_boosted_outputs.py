@@ -326,9 +326,9 @@ STARTS = {
     "each": ("[0.00] (logarithm of target: 0)", "[2.30] (logarithm of target: 1)"),
     "joint": ("[0.00] (target: 0)", "[1.00] (target: 1)"),
     "classes": (
-        "[0.00] (log odds of class: 0: 1)",
-        *(f"[{x}] (class: 1: {k})" for x, k in (("-0.23", 2), ("0.46", 3), ("-0.23", 4))),
-        "[1.00] (share of class: 2: x)",
+        "[0.00] (log odds of class: a: 1)",
+        *(f"[{x}] (class: b: {k})" for x, k in (("-0.23", 2), ("0.46", 3), ("-0.23", 4))),
+        "[1.00] (share of class: c: x)",
     ),
 }
 JOINT_TREE = """

@@ -10,6 +10,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn.model_selection
@@ -27,6 +28,7 @@ from dtrees import (
     DecisionTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -564,6 +566,62 @@ def test_the_model_of_one_target(table, kind, tmp_path):
         kind().of_target(0)
 
 
+NAMED = [DecisionTreeClassifier, RandomForestRegressor, GradientBoostingRegressor]
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_targets_have_the_names_of_a_data_frame(table, kind, tmp_path):
+    X, classes, numbers = table
+    y = numbers if "Regressor" in kind.__name__ else classes
+    frame = pd.DataFrame(y, columns=list("uvw")[: y.shape[1]])
+    model = made(kind) if kind is not GradientBoostingRegressor else kind(max_iter=2)
+    model.fit(X, frame)
+    assert model.target_names_in_.tolist() == list(frame)
+    one = model.of_target("v")
+    np.testing.assert_array_equal(one.predict(X), model.predict(X)[:, 1])
+    assert not hasattr(one, "target_names_in_")
+    with pytest.raises(ValueError, match=r"no target 'x'\. Targets are 'u', 'v'"):
+        model.of_target("x")
+    lazy = dd.from_pandas(frame, npartitions=2)
+    for given in (pl.from_pandas(frame), lazy):
+        assert clone(model).fit(X, given).target_names_in_.tolist() == list(frame)
+    blocks = da.from_array(X, chunks=(90, 4))
+    with dask.config.set({"dtrees.regime": "partitioned"}):
+        found = clone(model).fit(blocks, lazy)
+    assert found.target_names_in_.tolist() == list(frame)
+    validated = cross_validate(model, X, frame, cv=3, return_estimator=True, scoring=lambda *_: 0.0)
+    for each in (*validated["estimator"], validated["final_estimator"]):
+        assert each.target_names_in_.tolist() == list(frame)
+    labels = shap_values(model, X[:1]).output_names
+    assert list(dict.fromkeys(label.partition(":")[0] for label in labels)) == list(frame)
+    X_lazy = dd.from_pandas(pd.DataFrame(X), npartitions=2)
+    assert list(model.predict(X_lazy).compute()) == list(frame)
+    dtrees.save(model, tmp_path / "model.dtrees")
+    assert dtrees.load(tmp_path / "model.dtrees").target_names_in_.tolist() == list(frame)
+    for nameless in (y, pd.DataFrame(y), pd.DataFrame(y, columns=["u"] * y.shape[1])):
+        model.fit(X, nameless)
+        assert not hasattr(model, "target_names_in_")
+    with pytest.raises(ValueError, match=r"no target 'u'\. They have no names"):
+        model.of_target("u")
+
+
+def test_targets_in_another_order_are_refused_where_trees_are_kept(table):
+    X, _, y = table
+    frame = pd.DataFrame(y, columns=["u", "v", "w"])
+    turned = frame[["v", "u", "w"]]
+    forest = RandomForestRegressor(2, warm_start=True, random_state=0).fit(X, frame)
+    boosted = GradientBoostingRegressor(max_iter=2, warm_start=True).fit(X, frame)
+    assert [tree.target_names_in_.tolist() for tree in forest] == [["u", "v", "w"]] * 2
+    for grow in (
+        forest.set_params(n_estimators=3).fit,
+        boosted.set_params(max_iter=3).fit,
+        RandomForestRegressor(2, random_state=0).partial_fit(X, frame).partial_fit,
+    ):
+        with pytest.raises(ValueError, match="y had the targets u, v, w, and has v, u, w"):
+            grow(X, turned)
+        grow(X, frame)
+
+
 def test_parameters_of_the_model_of_one_target(table):
     X, classes, _ = table
     weights = [{0: 1, 1: 3}, "balanced"]
@@ -638,10 +696,10 @@ def test_texts_and_pictures(table):
     tree = DecisionTreeClassifier(max_depth=1).fit(X[:, :1], words)
     first = X[tree.apply(X[:, :1]) == 1, :1][:1]  # node 1 is a leaf
     word, number = tree.predict(first)[0]
-    answer = f"0: {word}, 1: {number}"
+    answer = f"a: {word}, b: {number}"
     assert dtrees.export_text(tree).splitlines()[1] == f"|   |--- class: {answer}"
     assert f"class = {answer}" in dtrees.inspection.export_graphviz(tree)
-    names = {"0: no": "never", "0: yes": "ever", "1: 0": "w", "1: 1": "x", "1: 2": "y", "1: 3": "z"}
+    names = {"a: no": "never", "a: yes": "ever", "b: 0": "w", "b: 1": "x", "b: 2": "y", "b: 3": "z"}
     answer_by_names = ", ".join(names[each] for each in answer.split(", "))
     assert answer_by_names in dtrees.export_text(tree, class_names=list(names.values()))
     values = DecisionTreeRegressor(max_depth=1).fit(X, numbers).tree_.model.value[1]

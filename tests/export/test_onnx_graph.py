@@ -120,8 +120,8 @@ def test_labels_of_several_types():
     Y = pd.DataFrame({"word": np.where(example.y > 0, "yes", "no"), "number": example.y > 1})
     model = RandomForestClassifier(3, random_state=0).fit(example.X, Y)
     found = run(to_onnx(model, dtype="float64"), example.rows)
-    for k, labels in enumerate(model.predict(example.rows).T):
-        assert found[f"label_{k}"].tolist() == labels.tolist()
+    for name, labels in zip(Y, model.predict(example.rows).T, strict=True):
+        assert found[f"label_{name}"].tolist() == labels.tolist()
 
 
 @pytest.mark.one_of(3)

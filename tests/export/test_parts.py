@@ -8,7 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dtrees import GradientBoostingClassifier, RandomForestClassifier
+from dtrees import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from dtrees.export import load, models, save
 from dtrees.export.parts import check_attributes, is_name_of_bags
 from dtrees.export.trees import check_trees
@@ -123,3 +128,17 @@ def test_names_of_bags():
     assert not is_name_of_bags(name, 8)
     assert not is_name_of_bags(name.replace("60", "0"), 7)
     assert not is_name_of_bags(name.replace("p+0", "p+00"), 7)
+
+
+@pytest.mark.parametrize("model", [RandomForestRegressor(2), GradientBoostingRegressor(max_iter=2)])
+@pytest.mark.parametrize("names", [["a"], ["a", "a"], ["a", 1], ["a", "b", "c"]])
+def test_names_of_targets(model, names):
+    parts = model.fit(X, pd.DataFrame({"a": X["x"], "b": -X["x"]}))._parts()
+    wrong = {**parts.attributes, "target_names_in_": np.array(names, dtype=object)}
+
+    def check():
+        check_attributes(wrong, type(model), parts.trees, parts.book)
+        model._check_parts(replace(parts, attributes=wrong))
+
+    with pytest.raises(ValueError, match="target_names_in_"):
+        check()
