@@ -70,17 +70,18 @@ def rest_of(mixes, n):
     Parameters
     ----------
     mixes : list of dict
-        Values by the names of their arguments. One that is no number or string is equal to itself.
+        Values by the names of their arguments. One that is no number or string equals itself only.
     n : int
     """
-    rest = {}
-    for place, mix in enumerate(mixes):
-        plain = {name: isinstance(value, (str, int, float)) for name, value in mix.items()}
-        rest[place] = {
-            (name, type(value), value if plain[name] else id(value)) for name, value in mix.items()
-        }
+    rest = {place: {of_value(*each) for each in mix.items()} for place, mix in enumerate(mixes)}
     for _ in range(n):
         met = rest.pop(max(rest, key=lambda place: len(rest[place])))
         for values in rest.values() if met else ():
             values -= met
     return list(rest)
+
+
+def of_value(name, value):
+    """What is equal for equal values of an argument; of a partial function, the function is."""
+    value = getattr(value, "func", value)
+    return name, type(value), value if isinstance(value, (str, int, float)) else id(value)

@@ -222,6 +222,7 @@ def test_text_that_is_a_formula(tmp_path, cluster):
     assert found[note].tolist() == table[note].tolist()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", ["out.csv.gz", "-"])
 def test_other_csv_output(tmp_path, cluster, name):
     """A header alone, of numbers; and kept categories and other objects."""
@@ -317,6 +318,7 @@ def command(request, predict):
     }[request.param]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "content",
     [b"#!/bin/sh\necho mine\n", b"PK\x03\x04 no zip", b"a,b\n1,2\n", b"\0" * 100, b"\xff\xfe"],
@@ -374,6 +376,7 @@ def test_packed_predictions(csv, tmp_path, predict, suffix):
 PRECIOUS = pd.DataFrame({"prediction": ["no", "yes"], "precious": [1, 2]})
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
 @pytest.mark.parametrize("names", [["prediction", "precious"], ["precious", "prediction"]])
 def test_a_table_with_other_columns_beside_predictions_is_kept(tmp_path, predict, suffix, names):

@@ -206,6 +206,7 @@ def test_the_options_of_boosting_become_parameters(csv, tmp_path):
     }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("text", "value"), [("sqrt", "sqrt"), ("all", None), ("2", 2), ("1.0", 1.0), ("0.25", 0.25)]
 )

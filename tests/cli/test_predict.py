@@ -13,6 +13,7 @@ from tests.cli.asking import ask, ask_json, check_refused, fit_table, predict, s
 pd = pytest.importorskip("pandas")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("target", ["class", "amount"])
 @pytest.mark.parametrize("kind", ["tree", "forest"])
 def test_the_way_to_a_file_and_back_is_the_estimator(table, csv, tmp_path, target, kind):

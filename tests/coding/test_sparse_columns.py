@@ -8,7 +8,7 @@ from dtrees.coding import CodeBook
 from tests.coding.examples import assert_exact, sparse_table
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(14)
 @pytest.mark.parametrize("density", [0.0, 0.01, 0.2, 0.7, 1.0])
 @pytest.mark.parametrize("options", [{}, {"max_bins": 12}, {"max_bins": 12, "sample_rows": 150}])
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])

@@ -130,6 +130,7 @@ def test_a_row_costs_the_labels_that_it_holds(form, labels, monkeypatch):
     assert max(read) <= 4
 
 
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("labels", [MANY, NUMBERED], ids=["strings", "numbers"])
 @pytest.mark.parametrize("form", FORMS_OF_MANY)
 @pytest.mark.parametrize("options", [{}, {"categorical_features": [0]}])

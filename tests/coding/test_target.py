@@ -65,6 +65,7 @@ def test_strings_have_the_codes_of_sorting(labels):
         assert np.array_equal(target.y, codes)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("width", [3, 8, 9, 16, 17])
 @pytest.mark.parametrize("n_classes", [1, 2, 5, 200, 300, 2_000])
 def test_long_strings(width, n_classes):

@@ -75,6 +75,7 @@ def test_thresholds_of_many_columns_at_once():
         assert list(zip(threshold.tolist(), code.tolist(), strict=True)) == pairs
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("max_bins", [None, 1000])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_many_thresholds_of_a_column_of_many_values(dtype, max_bins):

@@ -82,7 +82,7 @@ def bags_belong_to_row_numbers(forest) -> dict[str, str]:
     }
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore:alpha is of loss='huber' only")  # a check sets any alpha
 @parametrize_with_checks(ESTIMATORS)

@@ -47,7 +47,7 @@ def test_learned_attributes_are_scikit_learns():
                 assert hasattr(model, name), name
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize(("kind", "y"), KINDS)
 @pytest.mark.parametrize("scoring", ["loss", None, "neg_mean_squared_error", "accuracy"])
 @pytest.mark.parametrize("fraction", [0.1, None])

@@ -53,6 +53,7 @@ def shares_of_all(model, X):
     return found
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("handle_unknown", ["missing", "majority"])
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
 def test_trees_are_those_of_forests_of_the_blocks(kind, handle_unknown):

@@ -87,7 +87,7 @@ def assert_same_beginning(model, y, weight, init_score, cut):
         np.testing.assert_array_equal(raw, init_score)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("name", MODELS)

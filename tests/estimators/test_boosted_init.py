@@ -60,6 +60,7 @@ def raw_by_hand(name, init, rows):
     return np.log(found) if name == "counts" else found
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_model_is_that_of_its_raw_predictions(name, weighted):

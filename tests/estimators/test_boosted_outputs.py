@@ -72,7 +72,7 @@ def assert_trees_are(model, alone, output, n_values=1):
             np.testing.assert_array_equal(getattr(tree, name), getattr(other, name))
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("rules", RULES, ids=["plain", "draws", "steps", "depth"])
 @pytest.mark.parametrize("loss", LOSSES, ids=[*map(str, LOSSES[:-1]), "own"])
@@ -86,6 +86,7 @@ def test_numbers_are_those_of_a_model_each(loss, rules, weight):
         np.testing.assert_array_equal(predicted[:, output], alone.predict(X))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("rules", RULES, ids=["plain", "draws", "steps", "depth"])
 def test_classes_are_those_of_a_model_each(rules, weight):
@@ -364,6 +365,7 @@ def test_texts_and_data_frames():
     assert texts["joint"].endswith(JOINT_TREE)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weight", ["none", "fractions"])
 @pytest.mark.parametrize("kind", [regressor, joint, classifier])
 def test_folds_grow_from_one_coding(kind, weight):
@@ -506,6 +508,7 @@ def test_targets_of_a_joint_tree_may_be_permuted(order, loss, rules, weight):
     np.testing.assert_array_equal(one.predict(MIXED)[:, order], other.predict(MIXED))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("loss", OF_JOINT)
 def test_a_target_twice_is_the_target(loss, weight):

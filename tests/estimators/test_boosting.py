@@ -255,6 +255,7 @@ class TestSameBits:
         model, other = (model_of(name).fit(TABLE, y), model_of(name).fit(TABLE[order], y[order]))
         assert_same(model, other)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("class_weight", [None, "balanced"])
     def test_in_any_order_of_rows_with_fractional_weights(self, name, class_weight):
         rng = np.random.default_rng(1)
@@ -266,6 +267,7 @@ class TestSameBits:
         model.fit(TABLE, y, weight)
         assert_same(model, other.fit(TABLE[order], y[order], weight[order]))
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("least", [1e-3, 4.0])
     def test_dense_and_sparse(self, name, least):
         table = np.where(np.abs(np.nan_to_num(TABLE)) < 0.7, 0.0, np.nan_to_num(TABLE))
@@ -439,6 +441,7 @@ class TestLimitsOfTreesAndSteps:
         )
         assert_same(numbered, shared)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("kind", ["forest", "boosting"])
     @pytest.mark.parametrize("draws", [{"max_features": 1}, {"colsample_bytree": 0.1}])
     def test_a_heavy_column_is_drawn_more_often(self, kind, draws):
@@ -824,6 +827,7 @@ class TestNumbers:
 
 
 class TestFirstIterations:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("y", [np.arange(90) % 2, np.arange(90) % 3, np.arange(90.0)])
     @pytest.mark.parametrize("early", [False, True])
     def test_they_are_the_model_of_a_shorter_fit(self, y, early, tmp_path):

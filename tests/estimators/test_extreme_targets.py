@@ -29,6 +29,7 @@ HUGE = 1.7e308
 by_name = pytest.mark.parametrize("model", REGRESSORS, ids=lambda model: type(model).__name__)
 
 
+@pytest.mark.one_of(3)
 @by_name
 @pytest.mark.parametrize("power", [-1000, -560, 400])
 def test_importances_do_not_depend_on_the_unit(model, power):
@@ -80,6 +81,7 @@ def test_splits_that_gain_nothing_have_no_importance():
     assert np.isfinite(forest.feature_importances_).all()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("model", FORESTS, ids=lambda model: type(model).__name__)
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")  # of scikit-learn's scores

@@ -60,7 +60,7 @@ def table():
     return frame, y.to_numpy()
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("limits", LIMITS)
 @pytest.mark.parametrize("task", ["Classifier", "Regressor"])
 @pytest.mark.parametrize("kind", KINDS)

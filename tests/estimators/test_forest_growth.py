@@ -148,6 +148,7 @@ def test_weighted_bags_do_not_depend_on_the_layout(class_weight, tmp_path):
         others[2].set_params(n_estimators=9).fit(X, y, weight + 1.0, bootstrap_groups=groups)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
 @pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
 @pytest.mark.parametrize("unit", [1.0, 0.37])
@@ -198,6 +199,7 @@ class TestRule:
         assert not is_flat(scores, 0.19)
         assert is_flat(scores, 0.21)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("total", [0.05, 0.5, 5.0])
     @pytest.mark.parametrize("tol", [0.002, 0.01])
     def test_a_creeping_score_gives_away_a_tolerance(self, total, tol):

@@ -66,6 +66,7 @@ FORMS = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("max_bins", [255, 6])
 @pytest.mark.parametrize("form", FORMS)
 def test_they_are_as_the_largest_numbers(form, max_bins):

@@ -36,6 +36,7 @@ TABLES = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("name", TABLES)
 def test_tables(name, n_jobs):

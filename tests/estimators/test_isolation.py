@@ -124,7 +124,7 @@ def test_the_average_way():
     assert found[-1] == pytest.approx(exact[-1], rel=1e-3)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("weight", [None, WEIGHTS], ids=["plain", "weights"])
 @pytest.mark.parametrize("name", FORESTS)
 def test_the_same_bits_everywhere(name, weight, tmp_path):
@@ -248,7 +248,7 @@ def test_dask_collections_are_answered_lazily():
     assert forest.feature_names_in_.tolist() == list("abcd")
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("table", [X, mixed_table(600)[0]], ids=["numbers", "mixed"])
 @pytest.mark.parametrize("name", FORESTS)
 def test_of_a_collection_the_drawn_rows_come(name, table):

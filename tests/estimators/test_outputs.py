@@ -336,6 +336,7 @@ def test_numbers_out_of_bag(table, kind):
     assert flat.oob_scores_[-1] == model.oob_score_
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame])
 def test_indicators_out_of_bag(kind, form):
@@ -444,6 +445,7 @@ def test_what_does_not_take_them_says_what_to_do(table, name):
     assert "a model per column of y" in str(error.value)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("layout", ["compact", "flat"])
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
 def test_files_answer_alike(table, kind, layout, tmp_path):
@@ -503,7 +505,7 @@ def array_of(values):
     return da.from_array(values, chunks=(50, values.shape[1]))
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("make", [array_of, frame_of])
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
 def test_collections_are_tables(table, kind, make):

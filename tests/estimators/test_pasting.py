@@ -56,6 +56,7 @@ def test_a_sample_has_just_so_many_rows_once_each(asked):
     assert len(samples) == (1 if size == 600 else 5)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", FORESTS)
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 def test_a_sample_of_all_rows_is_all_rows(kind, weights):

@@ -256,6 +256,7 @@ def test_dask_collections_are_answered_lazily():
     np.testing.assert_array_equal(lazy.compute(scheduler="sync"), tree.predict_quantiles(NEW, Q))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weight", [None, WEIGHTS], ids=["plain", "weights"])
 @pytest.mark.parametrize("name", ["forest", "tree"])
 def test_several_targets(name, weight, tmp_path):

@@ -55,7 +55,7 @@ def test_sums_that_would_overflow_are_apart(grown, monkeypatch):
     assert len(grown) == 3
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.5}, {0: 0.0, 1: 0.7, 2: 1.0}])
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize("kind", ["DecisionTree", "ExtraTrees"])
@@ -71,7 +71,7 @@ def test_class_weights_share(kind, criterion, class_weight, weights, grown):
     assert all(own.n_shared_nodes > 0 for own in grown)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("large", [1.0, 1000.0])
 @pytest.mark.parametrize("of", ["halves", "fractions"])
 @pytest.mark.parametrize("task", ["Classifier", "Regressor"])
@@ -233,7 +233,7 @@ def check(estimator, X, y, weight, rows):
             np.testing.assert_array_equal(getattr(model, name, None), getattr(alone, name, None))
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -243,7 +243,7 @@ def test_models_are_fits(kind, task, weights):
     check(estimator_of(kind, task), X, y, WEIGHTS[weights](rng), sets(rng))
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(18)
 @pytest.mark.parametrize("parameters", PARAMETERS)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])

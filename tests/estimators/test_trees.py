@@ -222,6 +222,7 @@ def test_class_weight(class_weight, weights, criterion, limit):
     compare(ours, sklearn.tree.DecisionTreeClassifier(**parameters), make)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("least", [1, 1_024])
 @pytest.mark.parametrize("limit", ["min_samples_leaf", "min_weight_fraction_leaf"])
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])

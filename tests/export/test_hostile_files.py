@@ -141,6 +141,7 @@ def test_parameters_are_checked(name, value, tmp_path):
     assert f"{name!r} parameter of RandomForestClassifier must be" in refused(path)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -311,6 +311,7 @@ def test_sets_of_many_nodes_are_read_in_parts(monkeypatch):
     assert to_lightgbm(example.model) == text
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 def test_treelite_reads_the_text(kind, n_classes, tmp_path):

@@ -695,6 +695,7 @@ OF_SEVERAL = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", OF_SEVERAL)
 def test_files_of_several_targets_that_were_made_to_deceive(name, layout, tmp_path):

@@ -177,6 +177,7 @@ def test_rows_of_float64_part_only_where_float32_takes_a_cell_to_a_threshold(exa
         assert met
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("depth", [2, None])
 @pytest.mark.parametrize("estimator", [DecisionTreeRegressor, RandomForestRegressor])
 def test_numbers_that_float32_does_not_tell_apart_are_refused(estimator, depth):

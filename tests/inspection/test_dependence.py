@@ -239,6 +239,7 @@ def test_missing_values_beside_others():
     np.testing.assert_allclose(found[0, :, 0], model.predict([[0.0, 0.5], [np.nan, 0.5]]))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kinds", [("gaps", "numbers"), ("numbers", "categories with gaps")])
 def test_missing_values_of_two_columns(kinds, name):

@@ -214,6 +214,7 @@ class TestSameBits:
 
 
 class TestLazily:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("options", [{}, {"background": X[:7]}, {"interactions": True}])
     @pytest.mark.parametrize("n_outputs", [1, 3])
     def test_arrays(self, options, n_outputs):

@@ -149,7 +149,7 @@ class TestSetsAreFits:
         check(example, rows, kind, run=LocalRunner(2), n_threads=2, tuning=tuning)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(32)
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
 @pytest.mark.parametrize("code", [coded, coded_sparse], ids=["dense", "sparse"])
 @pytest.mark.parametrize("draws", [{}, {"max_features": 2}], ids=["all", "drawn"])
@@ -193,7 +193,7 @@ def test_short_columns_of_heavy_classes(n_classes):
     assert {int(tree.feature[0]) for tree in trees} == {1}
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("sample_weight", [None, 0.5], ids=["counted", "halves"])
 @pytest.mark.parametrize("counts", [(12, 12), (8, 8, 8), (5, 9, 7), tuple(range(12, 22))])
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_folds_are_fits_and_weights_are_repeated_rows(target, model):
             np.testing.assert_allclose(of_fold.predict(X[test]), alone, **near)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_the_first_of_two_mirrored_columns_is_taken(target, weighted):

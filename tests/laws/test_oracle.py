@@ -23,7 +23,7 @@ def preorder(node: dict):
         yield from preorder(node["right"])
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize(
     ("criterion", "weighted"),
     [

@@ -85,6 +85,7 @@ def test_cuts(data):
         )
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", MODELS)
 def test_models(name, layout):

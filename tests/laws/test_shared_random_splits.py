@@ -49,6 +49,7 @@ def test_threads(example, n_folds, seed, shared_rows):
     check(example, rows, run=LocalRunner(2), n_threads=2, tuning=tuning)
 
 
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("max_features", [2, None])
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)

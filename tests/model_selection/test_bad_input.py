@@ -255,6 +255,7 @@ def test_as_scikit_learn(case, function):
         assert hasattr(found["final_estimator"], "n_features_in_")
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("error_score", [np.nan, -1, "raise", None, "other"])
 @pytest.mark.parametrize("case", OF_SCORERS)
 def test_failures_of_scorers(case, error_score):
@@ -263,6 +264,7 @@ def test_failures_of_scorers(case, error_score):
         compare("cross_val_score", TREE, X, Y, {**OF_SCORERS[case], "error_score": error_score})
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("error_score", [np.nan, 0, "raise", "other"])
 @pytest.mark.parametrize("case", ["a wrong parameter", "weights of zero", "X of one dimension"])
 def test_failures_of_fits(case, error_score):
@@ -355,7 +357,7 @@ class TestGroupsOfAnotherLength:
             with pytest.raises(ValueError, match=f"X has {N} rows, {what} has {n_groups} values"):
                 fit(table, da.from_array(groups, chunks=20) if lazily else groups)
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(16)
     @pytest.mark.parametrize(
         "function",
         [
@@ -538,7 +540,7 @@ class TestGroupsOfOneColumn:
         ),
     }
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(8)
     @pytest.mark.parametrize("splitter", [theirs.GroupKFold(3), ours.HashKFold(3, random_state=0)])
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("entry", ENTRIES)

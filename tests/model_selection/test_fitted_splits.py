@@ -266,6 +266,7 @@ ASKED_OF_TWO = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("scoring", SAID)
 @pytest.mark.parametrize("name", ASKED_OF_TWO)
 def test_who_asks_for_a_positive_class_hears_how_to_say_which_one_it_is(name, scoring):

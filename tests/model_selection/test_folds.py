@@ -276,7 +276,7 @@ def in_unknown_chunks(values):
     return lazy[da.from_array(np.ones(len(values), bool), chunks=50)]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize("other", [np.asarray, list, da.from_array, series, in_unknown_chunks])
 @pytest.mark.parametrize("table", [np.asarray, list, da.from_array, in_frames, in_unknown_chunks])
 @pytest.mark.parametrize("n_values", [150, 250])

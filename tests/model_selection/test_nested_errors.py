@@ -303,6 +303,7 @@ def noisy(n_rows, seed, n_classes=2):
     return X, (X[:, 0] + rng.integers(0, 6, n_rows) > 5).astype(int) * (n_classes - 1)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("estimator", [SHALLOW, NUMBERS], ids=["classes", "numbers"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_pseudocode(estimator, n_jobs):

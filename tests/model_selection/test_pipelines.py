@@ -60,6 +60,7 @@ def test_a_side_is_transformed_once():
     assert seen == [5, 7]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("made", [np.asarray, np.ndarray.tolist, pd.DataFrame])
 @pytest.mark.parametrize("tree", [DecisionTreeRegressor, DecisionTreeClassifier])
 def test_several_targets_are_shared(tree, made):

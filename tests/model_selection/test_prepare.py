@@ -144,7 +144,7 @@ ASKED = {
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("kind", LAZY)
 def test_weights_and_sides_may_be_collections(kind, asked):

@@ -889,6 +889,7 @@ class TestFailuresOfFits:
         with pytest.raises(ValueError, match="Invalid parameter 'depth' for estimator"):
             GridSearchCV(CLASSIFIER, {"depth": [1]}).fit(*IRIS)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         "grid",
         [{"max_depth": [-1, 2]}, {"criterion": ["gini", "best"]}, {"max_depth": [0, 1],

@@ -152,7 +152,7 @@ def test_weights():
     np.testing.assert_allclose(surface.scores[0, 0], cross_val_score(alone, *CANCER, **how))
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize(
     ("given", "grid"),
     [

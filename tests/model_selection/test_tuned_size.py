@@ -35,6 +35,7 @@ def scores_of_fits(estimator, X, y, splits):
     return scores
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("is_classes", [True, False])
 @pytest.mark.parametrize("rule", ["best", "simplest"])
 def test_every_choice_is_what_its_fits_score(is_classes, rule):

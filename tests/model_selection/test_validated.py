@@ -201,6 +201,7 @@ class Counter(Bar):
         assert self.grown <= self.expected
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("name", "n_trees"), [("numbers", 1), ("forest", 3)])
 @pytest.mark.parametrize("how", [{}, {"rule": "best"}, {"rule": "best", "folds_of": True}], ids=str)
 def test_a_bar_counts_the_trees_of_all_models(name, n_trees, how):
@@ -236,6 +237,7 @@ BOOSTED = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("rule", [None, "best", "simplest"])
 @pytest.mark.parametrize("name", BOOSTED)
 def test_folds_of_boosted_models(name, rule):

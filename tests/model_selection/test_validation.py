@@ -95,6 +95,7 @@ def test_who_cannot_see_it_does_not_grow_it(function, grown):
     assert grown == [10]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weights"])
 @pytest.mark.parametrize("cv", [ONE, KFold(3)], ids=["one", "three"])
 @pytest.mark.parametrize(
@@ -282,7 +283,7 @@ def same(ours, expected):
             np.testing.assert_allclose(ours[name], values, 1e-12, 1e-15, err_msg=name)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("scoring", SCORING)
 @pytest.mark.parametrize("estimator", [SEEDED, FOREST], ids=["tree", "forest"])
 def test_scorers(estimator, scoring):

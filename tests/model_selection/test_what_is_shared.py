@@ -157,6 +157,7 @@ class TestTheTableOfTheUserGuide:
         assert counts["shared_nodes"] > 0
         assert counts["shared_rows"] > 0.5 * N
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("regime", ["local", "partitioned"])
     @pytest.mark.parametrize("name", ["tree", "forest"])
     def test_lazy_collections(self, name, regime):

@@ -83,6 +83,7 @@ LAZY = da.from_array(X, chunks=(30, 4))
 
 
 class TestArrays:
+    @pytest.mark.one_of(5)
     @pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS], ids=name_of)
     @pytest.mark.parametrize("method", [*METHODS, "decision_function"])
     def test_the_same_as_in_memory(self, model, method):
@@ -175,7 +176,7 @@ class TestArrays:
 
 
 class TestFrames:
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS], ids=name_of)
     @pytest.mark.parametrize("method", METHODS)
     def test_the_index_is_kept(self, model, method):

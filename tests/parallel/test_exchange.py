@@ -88,6 +88,7 @@ def added(one, other):
     return one[0] + other[0], [one[1][0] + other[1][0], one[1][1]]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("n_members", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("is_beyond", [False, True])
 def test_all_members_are_told(n_members, is_beyond, five):

@@ -372,6 +372,7 @@ def see_gpu(address, dask_scheduler):
 class TestWhatTasksAskFor:
     """Tasks that no worker may do would wait for ever."""
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
     @pytest.mark.parametrize(
         ("asked", "words"),

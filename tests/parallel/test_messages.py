@@ -39,7 +39,7 @@ def scattered(members, length):
     return members.work
 
 
-@pytest.mark.one_of(8)
+@pytest.mark.one_of(16)
 @pytest.mark.parametrize("n_members", MEMBERS)
 @pytest.mark.parametrize("length", [1, 1000, LONG])
 @pytest.mark.parametrize("call", [added, scattered])

@@ -526,7 +526,7 @@ def test_columns_of_every_library_are_those_of_numpy(place):
     assert found == dict.fromkeys(OTHERS, plain)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("scoring", ["roc_auc_ovr", None], ids=["shares", "score"])
 def test_scorers_take_rows_of_columns_of_every_library(name, scoring):

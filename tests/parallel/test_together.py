@@ -36,6 +36,7 @@ def keep_larger(own, others):
     np.maximum(own, others, out=own)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("lag", [0, 1])
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("n_members", [2, 3, 4])

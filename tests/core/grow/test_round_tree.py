@@ -79,6 +79,7 @@ def assert_same(found, expected):
     assert sorted(found.words.tolist()) == sorted(expected.words.tolist())
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("limits", [{}, {"random_splits": True, "seed": 3}], ids=["all", "random"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)

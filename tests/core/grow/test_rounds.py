@@ -21,6 +21,7 @@ from tests.laws.tables import (
 from tests.laws.test_growth import assert_equal
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 @pytest.mark.parametrize("ends", [(), (1,), (50, 50, 100)])
 def test_blocks_do_not_matter(case, ends):

@@ -36,6 +36,7 @@ SHARES = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_nodes_stay_together_as_long_as_that_pays(case, shared_rows, grown):
@@ -141,6 +142,7 @@ def resident():
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Rss:"))
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("shares", SHARES, ids=range(4))
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_limits_of_each_set_are_its_own(case, shares):

@@ -117,6 +117,7 @@ def test_cancelled():
         fit(large("gini", 100), run=run)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_any_cut_of_the_work(case, n_threads):
@@ -182,7 +183,7 @@ def test_more_cells_than_rows():
     assert alone.equals(grow_parts(example, [(coded_sparse(example.table, 1), example.target)]))
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("n_rows", [1, 2, 127, 128, 129, 700])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_columns_are_counted_or_sorted(case, n_rows):
@@ -272,6 +273,7 @@ def test_records_stay_while_other_trees_grow(case, limits):
     np.testing.assert_array_equal(copies[1][0], copies[3][0])  # of the same rows
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("lends", [True, False])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_records_of_sets_stay_while_others_grow(case, lends):

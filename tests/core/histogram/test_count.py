@@ -18,6 +18,7 @@ def test_of_one_table(case, largest_code):
     assert arrays_of(counted) == arrays_of(fit(example, tuning=SORTED))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_of_blocks(case, sparse):

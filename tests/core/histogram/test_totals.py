@@ -27,6 +27,7 @@ def check(tree, example):
         assert tree.impurity[node] == pytest.approx(expected, rel=1e-9, abs=1e-12 * (1 + largest))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("limits", WAYS, ids=["all columns", "drawn columns"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_every_node(case, limits):

@@ -86,6 +86,7 @@ def assert_same(mine, theirs):
         assert not any(array.flags.writeable for array in b.arrays().values())
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_every_array_comes_back(name, weights):

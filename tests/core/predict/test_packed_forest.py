@@ -528,6 +528,7 @@ def added(trees, leaves):
     return total
 
 
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("is_wide", [False, True])
 @pytest.mark.parametrize("n_rows", [0, 5, N_ROWS])
 @pytest.mark.parametrize("kind", [1, 2, 3, 30])

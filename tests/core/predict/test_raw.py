@@ -153,6 +153,7 @@ LAYOUTS = {
 
 
 class TestNumbers:
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "longdouble"])
     @pytest.mark.parametrize("layout", LAYOUTS)
     def test_every_layout(self, layout, dtype):

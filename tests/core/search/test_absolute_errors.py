@@ -42,7 +42,7 @@ def best_gain(x, y, w):
     return float(best)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("n_rows", [2, 3, 4, 5, 16, 17, 60, 201])
 @pytest.mark.parametrize("weights", ["none", "whole", "halves"])
 @pytest.mark.parametrize("style", ["distinct", "ties", "missing", "mostly one"])

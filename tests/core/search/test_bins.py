@@ -10,6 +10,7 @@ from tests.oracle.criterion import RowStatistics
 MIXED = ("hybrid", "ties", "missing", "categories")
 
 
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 @pytest.mark.parametrize("kind", ["hybrid", "ties", "counts"])
 @pytest.mark.parametrize("least", [1, 20])

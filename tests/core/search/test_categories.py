@@ -30,6 +30,7 @@ def test_many_categories_and_classes():
     assert_tree_is_greedy(tree, case.table, case.target, case.rules)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n_classes", [4, 60])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -20,7 +20,7 @@ from tests.registers import wide_registers
 SORTED = Tuning(counted_rows=1 << 40)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 @pytest.mark.parametrize("kind", [kind for kind in ORDERED if kind not in ("constant", "missing")])
 @pytest.mark.parametrize(
@@ -57,6 +57,7 @@ def test_the_boundary_is_named_by_its_neighbours(case):
     assert tree.n_node_samples.tolist() == [len(rows), sum(is_left), len(rows) - sum(is_left)]
 
 
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 4}, {"min_weight_leaf": 3}], ids=str)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("case", [("gini", 2), ("entropy", 2), ("squared_error", 0)], ids=str)

@@ -23,6 +23,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 7}, {"min_weight_leaf": 9.5}], ids=str)
 def test_a_tree_of_entries_is_that_of_histograms(way, limits):

@@ -34,7 +34,7 @@ def example(n_outputs, weights, ties=False, criterion="squared_error", **limits)
     return OutputsExample(table, y, weight, criterion, limits)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(24)
 @pytest.mark.parametrize("n_outputs", [2, 4, 5, 10, 13, 33, 40])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
 @pytest.mark.parametrize("criterion", ["squared_error", "gini"])

@@ -23,7 +23,7 @@ from tests.oracle.greedy import assert_tree_is_greedy
 from tests.oracle.ties import ROOT, order_of_columns
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 @pytest.mark.parametrize("random_ties", [False, True])
 def test_the_greedy_tree(case, random_ties):
@@ -130,7 +130,7 @@ def test_two_rows_of_a_regression():
     assert tree.gain[0] == pytest.approx(8.0)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("random_ties", [False, True])
 @pytest.mark.parametrize("n", range(3, 12))
 def test_few_rows_of_a_regression(n, random_ties):

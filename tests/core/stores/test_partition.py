@@ -12,6 +12,7 @@ from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, grow_parts, seede
 from tests.registers import wide_registers
 
 
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 @pytest.mark.parametrize("counted_rows", [0, 1 << 40], ids=["counted", "sorted"])
 @pytest.mark.parametrize("storage", ["uint8", "uint32", "sparse"])

@@ -22,7 +22,7 @@ from tests.laws.test_growth import assert_equal
 from tests.oracle.greedy import assert_tree_is_greedy
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_the_greedy_tree_from_histograms_of_blocks(case, sparse):

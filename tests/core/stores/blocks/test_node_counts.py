@@ -296,6 +296,7 @@ def in_full(lists, n_words):
     return full.reshape(len(lists), -1, n_words)
 
 
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("members", [0b1111, 0b0110, 0b1000])
 @pytest.mark.parametrize("times", [None, LONG_TIMES])
 @pytest.mark.parametrize("name", TARGETS)
@@ -387,7 +388,7 @@ def from_dense(dense, matrix, node, members, columns):
     return found
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("in_bags", [False, True])
 @pytest.mark.parametrize("share", [0.02, 0.6])
 @pytest.mark.parametrize("target", SPARSE_TARGETS)

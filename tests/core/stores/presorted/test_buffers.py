@@ -72,6 +72,7 @@ COUNTED, SORTED = Tuning(counted_rows=0), Tuning(counted_rows=1 << 40)
 KINDS = ("mostly", "ties", "distinct", "missing", "mostly a category", "counts", "hybrid")
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 @pytest.mark.parametrize("n_rows", [40, 63, 64, 400])
 def test_every_way_to_sort(case, n_rows):

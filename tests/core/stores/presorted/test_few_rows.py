@@ -125,6 +125,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -20,6 +20,7 @@ def table(n_rows, n_columns=5):
     return np.random.default_rng(n_rows).integers(0, 9, (n_columns, n_rows)).astype(float).tolist()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("n_classes", [2, 3, 30, 70])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_classes_are_numbered_anew_in_each_node(n_classes, weighted):

@@ -255,6 +255,7 @@ KINDS = ("counts", "mostly", "distinct", "categories", "mostly a category", "hyb
 THREE_DRAWN = {"max_features": 3, "seed": 7}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("storage", ["sparse", "16 bits", "32 bits"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_storage_does_not_matter(case, storage):

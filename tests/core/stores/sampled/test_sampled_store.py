@@ -10,7 +10,7 @@ from tests.oracle.ties import ROOT
 KINDS = ("ties", "distinct", "mostly", "counts", "categories", "constant", "hybrid")
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("max_features", [1, 3, 6])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_the_best_of_the_drawn_columns(case, max_features):

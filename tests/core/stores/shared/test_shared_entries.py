@@ -31,7 +31,7 @@ def n_shared(grown) -> int:
     return sum(sets.n_shared_nodes for sets in grown)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
 @pytest.mark.parametrize("kind", CODED)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
@@ -78,6 +78,7 @@ def test_which_is_the_greedy_one(case):
 NOISE = ("hybrid", "distinct", "counts")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("n_threads", "shared_rows"), [(1, 0), (2, 40), (3, 0)])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_sets_that_choose_many_columns(case, shared_rows, n_threads):
@@ -202,7 +203,7 @@ def test_nodes_of_nearly_all_rows_have_no_entries_of_their_own(monkeypatch):
 DRAWS = {"columns": {"max_features": 2}, "both": {"max_features": 2, "random_splits": True}}
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
 @pytest.mark.parametrize(("kind", "draws"), [("sparse", "columns"), ("mixed", "both")])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
@@ -214,6 +215,7 @@ def test_each_set_gets_the_tree_of_its_rows_drawn(case, draws, kind, shared_rows
     assert (sum(sets.n_shared_rows for sets in grown) > 100) == (shared_rows < 10**6)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("shared_rows", [0, 60, 700])
 @pytest.mark.parametrize("case", [("gini", 2), ("gini", 4), ("squared_error", 0)], ids=str)
 def test_rows_of_long_columns_are_searched_for(case, shared_rows, grown):

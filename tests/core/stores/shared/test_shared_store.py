@@ -70,6 +70,7 @@ def test_members_that_choose_one_column_and_other_thresholds_stay_together():
 KINDS = ("missing", "hybrid", "mostly a category", "ties")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("storage", "shared_rows"), [(None, 0), (300, 0), (70_000, 100)], ids=str)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_columns_of_every_width(case, storage, shared_rows):
@@ -231,6 +232,7 @@ def test_sets_that_lack_some_cells(case, n_lacking, code):
     check_sets(example, rows, code(example.table), tuning=TOGETHER)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("cut", [folds, masks], ids=["folds", "masks"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_sums_of_every_node_of_every_set(case, cut):
@@ -295,7 +297,7 @@ def example_of(criterion, n_classes, weights="none", n_rows=600, of=0, **limits)
     return Example(table, y, weight[weights], criterion, limits)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("weights", ["none", "times", "fractions"])
 @pytest.mark.parametrize("case", CRITERIA, ids=str)
 @pytest.mark.parametrize("limits", [{"max_depth": 4}, {"min_samples_leaf": 20}], ids=str)
@@ -371,6 +373,7 @@ def test_few_columns_of_a_real_size_are_looked_at_code_by_code(grown):
 USED = [("gini", 2, True), ("poisson", 0, True), ("entropy", 2, True), ("gini", 65, False)]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("criterion", "n_classes", "used"), USED, ids=str)
 @pytest.mark.parametrize("codes", ["few", "many"])
 def test_intervals_are_made_where_they_are_used(criterion, n_classes, used, codes, monkeypatch):
@@ -439,6 +442,7 @@ def test_ties_are_settled_as_in_one_tree(grown_so_far, case, seed, missing, rand
     assert sum(sets.n_alive for sets in grown_so_far) > 0
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("weights", ["none", "times"])
 @pytest.mark.parametrize("kind", ["balanced", "any"])
 @pytest.mark.parametrize("case", [("gini", 2), ("gini", 4), ("entropy", 3)], ids=str)
