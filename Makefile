@@ -20,8 +20,8 @@ KERNELS := $(shell find dtrees -name '*.pyx' -o -name '*.pxd')
 DEBUG_TREE := build/debug-tree
 PATHS_TREE := build/paths-tree
 # Neighbours stay in one process, which makes their clusters once; who is done takes over from others.
-# Three, on two cores: a quarter of the time, a test waits for processes of a cluster to come or to go.
-IN_PROCESSES := -n 3 --dist worksteal
+# Four, on two cores: a quarter of the time, a test waits for processes of a cluster to come or to go.
+IN_PROCESSES := -n 4 --dist worksteal
 
 # pytest rewrites the modules of tests, which takes 7 seconds in each process where none may keep the
 # result.
