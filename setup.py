@@ -33,6 +33,7 @@ EXTENSIONS = [
     "dtrees.coding._thresholds",
     "dtrees.coding._cells",
     "dtrees.core.data._cpu",
+    "dtrees.core.data._logarithm",
     "dtrees.core.data._columns",
     "dtrees.core.histogram._count",
     "dtrees.core.histogram._totals",

@@ -51,12 +51,12 @@ from dtrees.coding.target import (
     weights_in_units,
 )
 from dtrees.constraints import ArrayOf, Constraint, IntegerIn, Nothing, OneOf, RealIn
+from dtrees.core.data._logarithm import log
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.losses._derivatives import exponential
 from dtrees.core.membership.resampling import Bags, plain
 from dtrees.core.model.tree import SMALL, Forest, Tree, relative_gains, total_of
 from dtrees.core.predict.binned import LeafLookup
-from dtrees.core.search._criterion import log
 from dtrees.criteria import Criterion
 from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS, Ensemble

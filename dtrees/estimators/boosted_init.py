@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from dtrees.coding.target import Target
-from dtrees.core.losses._derivatives import logarithm
+from dtrees.core.data._logarithm import log
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.outputs import AnyLoss
 from dtrees.estimators.eval_sets import EvalSets
@@ -94,7 +94,7 @@ def raw_of_init(init: Any, loss: AnyLoss, n_classes: int, X: Any) -> np.ndarray:
                     f"init predicts {found.min():g}, and the loss {loss.name!r} needs positive "
                     "numbers, for their logarithms."
                 )
-            found = logarithm(found)
+            found = log(found)
         return offsets_of(found, len(found), 1)
     shares = np.asarray(init.predict_proba(X), dtype=np.float64)
     if shares.shape[1] != n_classes:
@@ -105,8 +105,8 @@ def raw_of_init(init: Any, loss: AnyLoss, n_classes: int, X: Any) -> np.ndarray:
     shares = np.ascontiguousarray(shares.clip(LEAST, 1 - LEAST))
     if n_classes <= 2:
         own = np.ascontiguousarray(shares[:, -1])
-        return (logarithm(own) - logarithm(1 - own))[:, None]
-    logarithms = logarithm(shares)
+        return (log(own) - log(1 - own))[:, None]
+    logarithms = log(shares)
     return logarithms - logarithms.mean(axis=1, keepdims=True)
 
 

@@ -311,7 +311,7 @@ def check_same_bags(forest: Any, bags: Bags | None) -> None:
     """Refuse out-of-bag scores where bags of trees that are kept were drawn otherwise."""
     if not (forest.oob_score or forest.oob_tol is not None or (forest.keep_rows and bags)):
         return
-    if bags is None or not bags.is_called(getattr(forest, "_fit_bags", None)):
+    if bags is None or bags.digest() != getattr(forest, "_fit_bags", None):
         raise ValueError(
             "warm_start=True keeps trees whose bags were drawn otherwise, so it is not known "
             "which rows are out of them. For out-of-bag scores, and with keep_rows=True, keep "

@@ -365,7 +365,7 @@ class BaseForest(base.Ensemble):
         target = self._encode_target(y, sample_weight)
         bags = bags_of(self, self._fit_seed, target, bootstrap_groups)
         assert bags is not None
-        if not bags.is_called(self._fit_bags):
+        if bags.digest() != self._fit_bags:
             raise ValueError(
                 "The bags of this forest are not those of these rows. Give y, sample_weight and "
                 f"bootstrap_groups of the fit, and leave the parameters as they were. {OF_A_SPLIT}"

@@ -44,7 +44,7 @@ from dtrees.constraints import (
     OneOf,
     RealIn,
 )
-from dtrees.core.data.logarithm import log
+from dtrees.core.data._logarithm import log
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.assembly import frozen

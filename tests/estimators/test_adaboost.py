@@ -24,9 +24,9 @@ from dtrees import (
     export_text,
 )
 from dtrees.coding.target import Target, fixed_point_weights
+from dtrees.core.data._logarithm import log
 from dtrees.core.losses._derivatives import exponential
 from dtrees.core.membership.resampling import Bags
-from dtrees.core.search._criterion import log
 from dtrees.estimators import adaboost
 from dtrees.export import to_lightgbm
 from dtrees.inspection import plot_metric, shap_values, split_counts

@@ -253,48 +253,14 @@ def intervals_of(codes, int64_t n_codes):
     last : int64 (at most 256,)
         The last code of each interval.
     """
-    cdef int64_t[::1] up_to = np.zeros(n_codes + 1, dtype=np.int64)
-    cdef uint8_t[::1] of_code = np.zeros(n_codes + 1, dtype=np.uint8)
-    cdef uint8_t[::1] numbers = np.empty(len(codes), dtype=np.uint8)
-    cdef const int64_t[::1] ends
-    cdef const uint16_t[::1] narrow
-    cdef const uint32_t[::1] wide
-    cdef int64_t i, code
-    if codes.dtype == np.uint16:
-        narrow = codes
-        count_codes(narrow, up_to)
-    else:
-        wide = codes
-        count_codes(wide, up_to)
+    counts = np.bincount(codes, minlength=n_codes + 1)
+    counts[0] = 0
+    up_to = counts.cumsum()
     shares = np.arange(1, MOST_INTERVALS) / MOST_INTERVALS
     inner = np.searchsorted(up_to[1:], up_to[n_codes] * shares) + 1
     last = np.unique([0, *inner[inner < n_codes].tolist(), n_codes])
-    ends = last
-    for i in range(1, len(last)):
-        for code in range(ends[i - 1] + 1, ends[i] + 1):
-            of_code[code] = <uint8_t>i
-    if codes.dtype == np.uint16:
-        number_rows(narrow, of_code, numbers)
-    else:
-        number_rows(wide, of_code, numbers)
-    return np.asarray(numbers), last
-
-
-cdef void count_codes(const code_t[::1] codes, int64_t[::1] up_to) noexcept nogil:
-    """How many rows have a code up to each; not 0, that is."""
-    cdef int64_t i
-    for i in range(codes.shape[0]):
-        up_to[codes[i]] += 1
-    up_to[0] = 0
-    for i in range(1, up_to.shape[0]):
-        up_to[i] += up_to[i - 1]
-
-
-cdef void number_rows(const code_t[::1] codes, const uint8_t[::1] of_code,
-                      uint8_t[::1] numbers) noexcept nogil:
-    cdef int64_t i
-    for i in range(codes.shape[0]):
-        numbers[i] = of_code[codes[i]]
+    of_code = np.repeat(np.arange(len(last), dtype=np.uint8), np.diff(last, prepend=-1))
+    return of_code[codes], last
 
 
 _remembered = WeakKeyDictionary()

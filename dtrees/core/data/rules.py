@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dtrees._random import COLUMNS, keyed_draws, keyed_sample
-from dtrees.core.data.logarithm import log
+from dtrees.core.data._logarithm import log
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,6 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from dtrees.core.data._cpu cimport is_wide
-from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport int128_t
 
 cdef extern from "losses/derivatives.h" nogil:
@@ -272,17 +271,6 @@ def shares_of_two(const double[:, :] log_odds):
                 to[begin + i, 1] = second[i]
             begin += some
     return out
-
-
-def logarithm(x):
-    """Natural logarithm of positive numbers, the same bits everywhere; float64, in its shape."""
-    cdef const double[::1] given = np.ascontiguousarray(x).reshape(-1)
-    cdef double[::1] to = np.empty(given.shape[0])
-    cdef Py_ssize_t i
-    with nogil:
-        for i in range(given.shape[0]):
-            to[i] = natural_log(given[i])
-    return np.asarray(to).reshape(x.shape)
 
 
 def softmax(const double[:, ::1] raw):

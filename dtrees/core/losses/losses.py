@@ -42,16 +42,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dtrees.core.data._logarithm import log
 from dtrees.core.losses._derivatives import (
     KINDS,
     exponential,
-    logarithm,
     mean_in_any_order,
     shares_of_two,
     softmax,
     sums_of_members,
 )
-from dtrees.core.search._criterion import log
 from dtrees.typing import Members
 
 MEDIAN = 0.5
@@ -187,7 +186,7 @@ class Loss:
             most = raw.max(axis=1)
             shares = exponential(raw - most[:, None])
             own = raw[np.arange(len(y)), y.astype(np.intp)]
-            found: np.ndarray = most + logarithm(shares.sum(axis=1)) - own
+            found: np.ndarray = most + log(shares.sum(axis=1)) - own
             return found
         return self._of_one(y, np.ascontiguousarray(raw[:, 0]))
 
@@ -197,7 +196,7 @@ class Loss:
         one : float64 (n_rows,) or (n, n_rows), contiguous
         """
         if self.name == "log_loss":
-            return np.maximum(one, 0) + logarithm(1.0 + exponential(-np.abs(one))) - y * one
+            return np.maximum(one, 0) + log(1.0 + exponential(-np.abs(one))) - y * one
         if self.name == "poisson":
             return exponential(one) - y * one
         if self.name == "gamma":
@@ -232,7 +231,7 @@ def less_one(x: np.ndarray) -> np.ndarray:
     x = np.maximum(x, -40.0)  # from which on it is -1
     power = exponential(x)
     less = power - 1.0
-    return x * np.divide(less, logarithm(power), out=np.ones_like(x), where=less != 0)
+    return x * np.divide(less, log(power), out=np.ones_like(x), where=less != 0)
 
 
 def initial_of_classes(shares: np.ndarray) -> np.ndarray:

@@ -407,33 +407,16 @@ class Bags:
         """A name of the bags of all trees: equal bags have equal names."""
         if isinstance(self.keys, KeysElsewhere):
             return self.keys.digest
-        means, found = self.means, self._hash_of_keys()
-        if isinstance(means, np.ndarray):
-            means = MeansElsewhere(0.0, digest_of_arrays([means]))
-        if means is not None:
-            found.update(means.sum_of_digests.to_bytes(8, "little"))
-        return self._named(found)
-
-    def is_called(self, name: Any) -> bool:
-        """Whether the bags have this name, or had it in former versions."""
-        if self.digest() == name or isinstance(self.keys, KeysElsewhere):
-            return self.digest() == name
-        found = self._hash_of_keys()
-        if isinstance(self.means, np.ndarray):
-            found.update(np.ascontiguousarray(self.means).data)
-        return self._named(found) == name
-
-    def _hash_of_keys(self) -> Any:
-        assert not isinstance(self.keys, KeysElsewhere)
-        found = hashlib.blake2b(digest_size=16)
+        means, found = self.means, hashlib.blake2b(digest_size=16)
         for first in range(0, self.n_rows, BLOCK_ROWS):  # which may be numbers
             last = min(first + BLOCK_ROWS, self.n_rows)
             own = np.arange(first, last, dtype=np.uint64)
             own = own if isinstance(self.keys, int) else self.keys[first:last]
             found.update(np.ascontiguousarray(own).data)
-        return found
-
-    def _named(self, found: Any) -> str:
+        if isinstance(means, np.ndarray):
+            means = MeansElsewhere(0.0, digest_of_arrays([means]))
+        if means is not None:
+            found.update(means.sum_of_digests.to_bytes(8, "little"))
         drawn = self.rate.hex() if self.pasted is None else f"{self.pasted[0]}/{self.pasted[1]}"
         return f"{self.seed} {drawn} {self.n_rows} {found.hexdigest()}"
 
@@ -452,7 +435,7 @@ class Bags:
             found = cls(int(seed), size / n_keys, keys, means, (size, n_keys))
         else:
             found = cls(int(seed), float.fromhex(drawn), keys, means)
-        if not found.is_called(digest):
+        if found.digest() != digest:
             raise ValueError("The keys or weights of the rows are not those of these bags.")
         return found
 

@@ -51,8 +51,8 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.core.data._logarithm import log
 from dtrees.core.data.criteria import CRITERIA, REGRESSION
-from dtrees.core.data.logarithm import log
 from dtrees.core.model.flat import (
     DTYPES,
     TYPES,

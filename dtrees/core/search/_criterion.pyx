@@ -1,4 +1,4 @@
-"""Criteria that are functions of both sides, and Python's view of the others.
+"""Criteria that are functions of both sides, and the table of x log x.
 
 A function of the class weights of both sides is a function here, and a row of `COMPILED` and of
 `dtrees.core.data.criteria`. Those of users are called for each boundary that is permitted
@@ -168,14 +168,6 @@ def side_score(criterion, score):
         made.function = call_without_data
         made.context = address
     return made
-
-
-# ---------------------------------------------------------------------------------------------
-# Python's view
-
-def log(double x):
-    """Natural logarithm of a positive number, the same bits everywhere."""
-    return natural_log(x)
 
 
 def xlogx_table(int64_t size, double fixed_point):

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees.core.data._logarithm import log
 from dtrees.core.grow._boosted_rows import RowDerivatives
 from dtrees.core.grow._team import Team
 from dtrees.core.losses._derivatives import (
     KINDS,
     exponential,
-    logarithm,
     mean_in_any_order,
     shares_of_two,
     softmax,
@@ -191,8 +191,8 @@ def test_derivatives_of_classes(seed, n_classes, weights):
 
 def test_logarithms():
     x = np.random.default_rng(0).uniform(1e-3, 1e3, 500)
-    np.testing.assert_allclose(logarithm(x), np.log(x), rtol=1e-14, atol=1e-15)
-    assert logarithm(np.ones(1)).tolist() == [0.0]
+    np.testing.assert_allclose(log(x), np.log(x), rtol=1e-14, atol=1e-15)
+    assert log(np.ones(1)).tolist() == [0.0]
 
 
 # --------------------------------------------------------------------------------------------

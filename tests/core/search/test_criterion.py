@@ -12,8 +12,9 @@ from scipy.stats import chi2_contingency
 from dtrees import DecisionTreeClassifier
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Target
+from dtrees.core.data._logarithm import log
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.search._criterion import log, side_score, xlogx_table
+from dtrees.core.search._criterion import side_score, xlogx_table
 from tests.laws.tables import grow_blocks
 
 
