@@ -64,9 +64,10 @@ class Criterion(ABC):
         Parameters
         ----------
         left, right : float64 (n_classes,), or (1 + 2 * n_outputs,) of numbers
-            Weight of each class on either side, in the order of ``classes_``. Of numbers: the
-            weight, then the mean and the variance of the target; of each target, where there are
-            several. Both sides weigh something.
+            Weight of each class on either side, in the order of ``classes_``. Of several targets
+            it is asked of each, and a split has the mean of its answers. Of numbers: the weight,
+            then the mean and the variance of the target; of each target, where there are several.
+            Both sides weigh something.
 
         Returns
         -------

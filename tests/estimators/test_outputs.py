@@ -429,7 +429,6 @@ def test_poisson_wants_counts_of_each_target():
 
 
 REFUSED = {
-    "function": (DecisionTreeClassifier(criterion="chi_square"), "criterion='chi_square'"),
     "monotonic": (DecisionTreeRegressor(monotonic_cst=[1, 0, 0, 0]), "monotonic_cst"),
     "adaboost": (AdaBoostClassifier(), "AdaBoostClassifier"),
 }

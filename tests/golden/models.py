@@ -278,6 +278,8 @@ SEVERAL = (
     ("ExtraTreesClassifier", "steps", 5_000, "gini", "none", {"class_weight": "balanced"}),
     ("ExtraTreesRegressor", "mixed", 4_000, "squared_error", "fractions", {"bootstrap": True}),
     ("BaggingRegressor", "numbers", 5_000, "squared_error", "none", {"max_samples": 0.5}),
+    ("RandomForestClassifier", "mixed", 3_000, "gain_ratio", "whole", {"max_features": 2}),
+    ("ExtraTreesClassifier", "sparse", 3_000, "chi_square", "none", {"max_depth": 7}),
 )
 LABELS = (  # of two classes each: grown as numbers
     ("DecisionTreeClassifier", "numbers", 5_000, "gini", "none", {}),

@@ -26,7 +26,7 @@ class Criterion:
     has_sums: bool = True
 
 
-FUNCTION = Criterion(is_function=True, has_bounds=False, has_known_gains=False)
+FUNCTION = Criterion(is_function=True, has_bounds=False, has_known_gains=False, has_outputs=True)
 OF_USER = "user"  # a `dtrees.criteria.Criterion`, of classes
 OF_USER_NUMBERS = "user_numbers"  # and of numbers
 OF_USERS = (OF_USER, OF_USER_NUMBERS)
@@ -43,7 +43,7 @@ CRITERIA = {
     "chi_square": FUNCTION,
     "gain_ratio": FUNCTION,
     OF_USER: FUNCTION,
-    OF_USER_NUMBERS: replace(FUNCTION, of_numbers=True, has_outputs=True),
+    OF_USER_NUMBERS: replace(FUNCTION, of_numbers=True),
 }
 LOGARITHMS = tuple(name for name, row in CRITERIA.items() if row.has_logarithms)
 REGRESSION = tuple(name for name, row in CRITERIA.items() if row.of_numbers)

@@ -82,6 +82,7 @@ cdef struct Criterion:
     double square_unit      # the same: what a squared gradient adds to an impurity
     ScoreOfSides score_of_sides  # by function: of what both sides are told as, in user units
     void* context           # what the function is handed
+    const int64_t* ends     # of classes of several outputs: behind the fields of each
     const double* told      # of numbers, by output: offset, units of both fields
     bint has_logarithms     # of numbers: second fields are of y log y instead of squares
 

@@ -1,4 +1,5 @@
 """Life of a split search: its memory, its nodes, the gain at the end."""
+from libc.math cimport frexp, ldexp
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -60,7 +61,7 @@ cdef bint begin_search(Search* q, const Criterion* criterion, CellKind kind, Row
         return False
     q.side_is_clear = True
     if criterion.impurity == BY_FUNCTION and not claim(<void**>&q.both_sides,
-                                                       2 * (k + 1) * sizeof(double)):
+                                                       3 * (k + 1) * sizeof(double)):
         return False
     if criterion.impurity == SQUARED_OUTPUTS and not claim_zeros(
             <void**>&q.means, max(of_row.n_lanes, k) * sizeof(double)):
@@ -241,6 +242,32 @@ cdef inline void tell_number(const double* units, int64_t s, int64_t squares, do
     side[k + 2] = max(<double>squares * units[2] / side[0] - mean * mean, 0.0)
 
 
+cdef double mean_score(const Criterion* c, const double* left, const double* right,
+                       double* score) noexcept nogil:
+    """The mean of what a function says of the classes of each of several outputs.
+
+    A mean of whole numbers, in a unit of the largest: the same bits in any order of the outputs,
+    and those of one where all are alike.
+    """
+    cdef int128_t total = 0
+    cdef double most = 0
+    cdef int64_t first = 0
+    cdef int exponent = 0
+    cdef int o
+    for o in range(c.n_outputs):
+        score[o] = c.score_of_sides(left + first, right + first, <int>(c.ends[o] - first),
+                                    c.context)
+        if not score[o] > NONE:
+            return NONE
+        score[o] = min(score[o], -NONE)
+        most = max(most, abs(score[o]))
+        first = c.ends[o]
+    frexp(most, &exponent)
+    for o in range(c.n_outputs):
+        total += <int128_t>ldexp(score[o], 62 - exponent)
+    return ldexp(<double>(total / c.n_outputs), exponent - 62)
+
+
 cdef double score_by_function(const Search* q, bint down) noexcept nogil:
     """The score of the boundary beside the side, of a criterion that is a function."""
     cdef int m = q.criterion.n_outputs
@@ -260,8 +287,11 @@ cdef double score_by_function(const Search* q, bint down) noexcept nogil:
         for k in range(K):
             side[k] = <double>q.side[k] * unit
             rest[k] = <double>(q.class_totals[k] - q.side[k]) * unit
-    return q.criterion.score_of_sides(rest if down else side, side if down else rest, K,
-                                      q.criterion.context)
+    if down:
+        side, rest = rest, side
+    if q.criterion.ends != NULL:
+        return mean_score(q.criterion, side, rest, q.both_sides + 2 * K)
+    return q.criterion.score_of_sides(side, rest, K, q.criterion.context)
 
 
 cdef void add_outputs_of_row(Search* q, int64_t row) noexcept nogil:

@@ -286,7 +286,11 @@ cdef class Dataset:
                                 and target.most_classes <= 2)
         if classification and not criterion.of_classes:
             of_row.label = <uint16_t*>pointer(self.alive, target.fields.ravel(), np.uint16)
-            criterion.impurity = ENTROPY if rules.criterion == "entropy" else GINI
+            if criterion.impurity == BY_FUNCTION:
+                ends = np.cumsum([own.n_classes for own in target.of_outputs])
+                criterion.ends = <const int64_t*>pointer(self.alive, ends, np.int64)
+            else:
+                criterion.impurity = ENTROPY if rules.criterion == "entropy" else GINI
             return
         if classification:
             last = np.cumsum([own.n_classes for own in target.of_outputs]) - 1
