@@ -235,8 +235,13 @@ def test_the_import_is_light(statement):
     assert loaded_by(statement) == set()
 
 
-def test_the_public_names_load_what_scikit_learn_loads_and_nothing_more():
-    names = loaded_by("import dtrees; [getattr(dtrees, name) for name in dtrees.__all__]")
+def test_public_names_and_fits_load_what_scikit_learn_loads_and_nothing_more():
+    """Packages are attributes, as scikit-learn's are, where nobody has imported them."""
+    names = loaded_by(
+        "import dtrees; dtrees.export.load, dtrees.model_selection.cross_validate\n"
+        "[getattr(dtrees, name) for name in dtrees.__all__]\n"
+        "dtrees.RandomForestClassifier(2).fit([[0], [1]], [0, 1])"
+    )
     assert names <= set(BY_SCIKIT_LEARN)
 
 

@@ -2,8 +2,6 @@
 
 import inspect
 import re
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -59,10 +57,3 @@ def test_validation_offers_what_users_need_and_no_more():
     on_page = {name for name in names_on_pages() if name.startswith("dtrees.model_selection.")}
     assert {f"dtrees.model_selection.{name}" for name in module.__all__} == on_page
     assert dir(module) == sorted(module.__all__)
-
-
-def test_packages_are_attributes_of_the_library():
-    """As scikit-learn's are, also in a process that has imported none of them."""
-    code = "import dtrees; print(dtrees.export.load, dtrees.model_selection.cross_validate)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "load" in told.stdout

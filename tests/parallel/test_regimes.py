@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import subprocess
-import sys
 
 import dask
 import pytest
@@ -58,14 +56,6 @@ class TestChoice:
             ValueError, match=r"'regime' .* among {'local', 'replicated', 'partitioned'} or None"
         ):
             forest(regime="everywhere").fit(X, Y)
-
-    def test_nobody_imports_distributed(self):
-        program = (
-            "import sys; from dtrees import RandomForestClassifier\n"
-            "RandomForestClassifier(2).fit([[0], [1]], [0, 1])\n"
-            "sys.exit('distributed' in sys.modules)"
-        )
-        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 class TestSizes:
