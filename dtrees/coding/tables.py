@@ -645,8 +645,9 @@ def row_values(values: Any) -> Any:
     Python numbers of one type have that type instead of ``object``, and strings of variable width
     are objects: scikit-learn knows no others.
     """
-    are_several = hasattr(values, "get_columns") and values.shape[1] > 1
-    if are_several or not hasattr(values, "__array__"):
+    if not hasattr(values, "__array__"):
+        return values
+    if hasattr(values, "get_columns") and values.shape[1] > 1:
         return values
     if not isinstance(values, np.ndarray) and not hasattr(values, "iloc"):
         values = np.asarray(values)
