@@ -120,6 +120,8 @@ def test_cells_are_read_as_they_are():
         np.testing.assert_array_equal(read_table(given).sparse.toarray(), TABLE)
 
 
+@pytest.mark.long
+@pytest.mark.rest
 def test_blocks_on_two_workers():
     whole = scipy.sparse.csr_array(TABLE)
     with connect(2, 1, True) as cluster, Client(cluster):

@@ -314,11 +314,11 @@ def test_a_fit_that_goes_on_has_the_curves_of_one_fit(target, begins, tmp_path):
     given |= {"init_score": starts[0], "eval_init_score": [None, starts[1]]}
     own = {"X_val": X2, "y_val": ys[2], "init_score_val": starts[2]}
     for how, more in ((PLAIN, {}), ({**FEW, "n_iter_no_change": 3}, own)):
-        whole = kind(**{**how, "max_iter": 12}).fit(X, ys[0], **given, **more)
-        model = kind(**{**how, "max_iter": 4}).fit(X, ys[0], **given, **more)
+        whole = kind(**{**how, "max_iter": 7}).fit(X, ys[0], **given, **more)
+        model = kind(**{**how, "max_iter": 3}).fit(X, ys[0], **given, **more)
         save(model, tmp_path / "model.dtrees")
         for each in (model, load(tmp_path / "model.dtrees")):
-            each.set_params(max_iter=12, warm_start=True).fit(X, ys[0], **given, **more)
+            each.set_params(max_iter=7, warm_start=True).fit(X, ys[0], **given, **more)
             assert_same(each, whole)
 
 

@@ -868,12 +868,13 @@ def test_scores_of_leaves_are_those_of_scikit_learn(table, kind):
 def test_pruning_is_a_loop(table, kind):
     X, classes, numbers = table
     y = classes if kind is DecisionTreeClassifier else numbers / numbers.std(axis=0)
-    path = cost_complexity_cv(kind(random_state=0), X, y, cv=KFold(3))
+    how = {"min_samples_leaf": 5, "random_state": 0}
+    path = cost_complexity_cv(kind(**how), X, y, cv=KFold(3))
     errors = np.empty((len(path.ccp_alphas), len(X)))
     for step, alpha in enumerate(path.fold_alphas.tolist()):
         for train, test in KFold(3).split(X):
             mine = np.isin(np.arange(len(X)), train).astype(float)
-            model = kind(random_state=0, ccp_alpha=min(alpha, 1e9)).fit(X, y, mine)
+            model = kind(**how, ccp_alpha=min(alpha, 1e9)).fit(X, y, mine)
             off = model.predict(X[test]) - y[test]
             off = off != 0 if kind is DecisionTreeClassifier else off**2
             errors[step, test] = off.mean(axis=1)

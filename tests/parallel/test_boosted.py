@@ -63,7 +63,8 @@ TARGETS = {
 
 def model_of(name="two classes", **parameters):
     kind, y = TARGETS[name]
-    return kind(**{"max_iter": 4, "min_samples_leaf": 3, "random_state": 0, **parameters}), y
+    few = {"max_iter": 4, "max_leaf_nodes": 12, "min_samples_leaf": 3, "random_state": 0}
+    return kind(**few | parameters), y
 
 
 def expected_of(name="two classes", **parameters):

@@ -497,6 +497,8 @@ class TestFaults:
         assert fault.has_happened
         assert report["lost_workers"] >= 1
 
+    @pytest.mark.long
+    @pytest.mark.rest
     def test_all_are_killed(self, processes):
         def kill():
             for pid in pids(processes, 2):

@@ -227,7 +227,8 @@ class TestPlaces:
         assert ours(three) == []
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.parametrize("regime", [None, "partitioned"])
 def test_a_worker_that_dies(regime, processes, tmp_path, monkeypatch):
     """Its models are grown again on others, or go on with them."""

@@ -193,7 +193,7 @@ def test_tasks_are_as_many_as_members(five, monkeypatch):
     monkeypatch.setattr(partitioned, "slice_seconds", lambda n_members: 60)
     monkeypatch.setattr(Tasks, "submit", submitted)
     of_blocks, of_members = {"block-rows": 7, "sum-bags": 7}, {"grow-rounds": 5, "finish-nodes": 5}
-    for n_trees, gather_rows in ((5, 300), (5, 20), (20, 20)):
+    for n_trees, gather_rows in ((3, 300), (3, 20), (9, 20)):
         tasks.clear()
         model = clone(MODEL).set_params(n_estimators=n_trees)
         fitted(five, model, **{"dtrees.gather-rows": gather_rows})

@@ -62,7 +62,9 @@ def test_of_a_boosted_model():
     of_rounds, trees, of_bytes = set(), set(), {}
     for n_members in (2, 3, 16):
         with connect(n_members, 1, False) as cluster, Client(cluster):
-            model = GradientBoostingClassifier(max_iter=3, regime="partitioned", random_state=0)
+            model = GradientBoostingClassifier(
+                max_iter=2, max_leaf_nodes=12, regime="partitioned", random_state=0
+            )
             model.fit(da.from_array(X, chunks=(100, -1)), y)
         report = model.fit_report_
         assert report["epochs"] == 1

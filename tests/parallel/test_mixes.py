@@ -461,7 +461,7 @@ def test_all_mixes_together_with_a_cluster(here):
     """What is computed comes as futures, which are told apart as the results are."""
     for place in (0, 5, 8, 11, 16):
         mixes = some_mixes(ENTRIES[place].arguments)
-        check(place, mixes[:: max(1, len(mixes) // 4)])
+        check(place, mixes[:: max(1, len(mixes) // 2)])
 
 
 @pytest.mark.parametrize("place", range(len(ENTRIES)), ids=IDS)

@@ -225,6 +225,8 @@ class TestWorkersThatComeAndGo:
         assert able not in processes.nthreads()
         assert ours(processes) == []
 
+    @pytest.mark.long
+    @pytest.mark.rest
     def test_restarted_in_the_middle(self, processes):
         growth = growth_of(forest(), *table(6_000))
         expected = digest([growth.tree(number) for number in range(40)])

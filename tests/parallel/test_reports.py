@@ -175,8 +175,9 @@ class TestReplicated:
             "restarts": 0,
         }
 
+    @pytest.mark.long
+    @pytest.mark.rest
     @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("n_killed", [1, 2])
     def test_workers_that_die(self, n_killed, processes):
         X, Y = table(6_000)

@@ -124,7 +124,8 @@ def test_weights_follow_from_the_trees_so_far(name, number, every_tree, five, re
     assert_nothing_is_left(five)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
 @pytest.mark.usefixtures("rounds_one_by_one")
 @pytest.mark.parametrize("number", [0, 2])

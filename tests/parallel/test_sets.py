@@ -155,6 +155,8 @@ class TestWorkersThatComeAndGo:
     LARGE = table(6_000)
     ROWS = folds(6_000)
 
+    @pytest.mark.long
+    @pytest.mark.rest
     def test_killed_in_the_middle(self, two, caplog):
         growth = growth_of(FOREST, *self.LARGE)
         victim = pids(two)[0]

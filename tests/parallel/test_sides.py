@@ -63,13 +63,13 @@ WEIGHTS = RNG.integers(1, 4, N).astype(float)
 START = RNG.normal(size=N)
 CHUNKS = (90, 0, 250, 1, 100, 159)
 CV = HashKFold(3, random_state=1)
-FOREST = RandomForestClassifier(3, random_state=0, max_depth=4)
+FOREST = RandomForestClassifier(2, random_state=0, max_depth=4)
 TREE = DecisionTreeClassifier(random_state=0, max_depth=5)
 BOOSTS = GradientBoostingClassifier(
-    max_iter=4, max_leaf_nodes=5, random_state=0, early_stopping=False
+    max_iter=3, max_leaf_nodes=4, random_state=0, early_stopping=False
 )
-MEANS = RandomForestRegressor(3, random_state=0, max_depth=4)
-STEPS = GradientBoostingRegressor(max_iter=4, max_leaf_nodes=5, random_state=0)
+MEANS = RandomForestRegressor(2, random_state=0, max_depth=4)
+STEPS = GradientBoostingRegressor(max_iter=3, max_leaf_nodes=4, random_state=0)
 
 
 SEVERAL = ["accuracy", "f1_macro"]
@@ -113,7 +113,7 @@ OF_CLASSES = {
         *(X, y),
     ),
     "a grid of iterations": lambda X, y: searched(
-        GridSearchCV(BOOSTS, {"max_iter": [1, 2, 4]}, cv=CV, scoring="neg_log_loss"), X, y
+        GridSearchCV(BOOSTS, {"max_iter": [1, 2, 3]}, cv=CV, scoring="neg_log_loss"), X, y
     ),
     "weights": lambda X, y: [
         searched(GridSearchCV(each, {"max_depth": [1, 3]}, cv=CV), X, y, sample_weight=WEIGHTS)
@@ -403,7 +403,8 @@ class TestProcesses:
         with dask.config.set({"dtrees.regime": "partitioned", "dtrees.gather-rows": 100}):
             yield
 
-    @pytest.mark.one_of(2)
+    @pytest.mark.long
+    @pytest.mark.rest
     @pytest.mark.parametrize("case", ["boosting", "a grid of forests"])
     def test_a_worker_dies_while_it_scores(self, case, monkeypatch, tmp_path, only_scores):
         path = tmp_path / "deadly"
