@@ -87,12 +87,15 @@ class Outputs(Target):
     order : int64 (n_outputs,)
         Outputs of numbers, or of two classes each, as `order_of_outputs` has them, of all rows of
         the table; of others empty.
+    log_bits : int64 (n_outputs,)
+        Exponents of the largest logarithms of numbers, of all rows of the table; of classes empty.
     names : object (n_outputs,) or None
         As `Columns` has them.
     """
 
     of_outputs: tuple[Target, ...] = ()
     order: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    log_bits: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     names: np.ndarray | None = None
 
     @property
@@ -250,7 +253,15 @@ class Outputs(Target):
         if made.most_classes > 2:
             return made
         numbers = made.as_numbers() if of_classes else made
-        return replace(made, order=numbers.order_of_outputs())
+        bits = made.log_bits if of_classes else np.array(list(map(_log_bits, targets)))
+        return replace(made, order=numbers.order_of_outputs(), log_bits=bits)
+
+
+def _log_bits(target: Target) -> int:
+    """The exponent of the largest logarithm of a number above zero."""
+    numbers = target.y[target.y > 0]
+    ends = [numbers.min(), numbers.max()] if len(numbers) > 0 else [1]
+    return int(np.frexp(np.abs(np.log(np.multiply(ends, target.value_unit))).max())[1])
 
 
 def shares_by_output(shares: np.ndarray, n_classes: Sequence[int]) -> list[np.ndarray]:

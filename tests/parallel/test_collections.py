@@ -267,6 +267,10 @@ CASES |= {
         RandomForestRegressor(2, min_samples_leaf=3, random_state=5),
         *(SPARSE, SEVERAL_NUMBERS, None),
     ),
+    "several deviances": (
+        RandomForestRegressor(2, criterion="poisson", random_state=5),
+        *(FRAME, np.maximum(SEVERAL_NUMBERS, 0), WEIGHTS),
+    ),
     "several labels": (
         RandomForestClassifier(2, class_weight="balanced", random_state=5),
         *(X, SEVERAL_LABELS, WEIGHTS),
@@ -292,7 +296,7 @@ CASES |= {
     ),
     "boosted, sparse": (GradientBoostingClassifier(max_bins=8, **BOOSTED), SPARSE, TWO, None),
 }
-OTHER_FOLDS = (*BOOSTED_FOLDS, "several", "several labels of a tree")
+OTHER_FOLDS = (*BOOSTED_FOLDS, "several", "several deviances", "several labels of a tree")
 CASES |= {f"folds of {name}": (Folds(CASES[name][0]), *CASES[name][1:]) for name in OTHER_FOLDS}
 
 

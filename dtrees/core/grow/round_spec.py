@@ -52,6 +52,11 @@ class RoundSpec:
     run: Runner = serial  # searches the codes of a node, a task for each set
 
     @property
+    def is_poisson(self) -> bool:
+        """Whether sums have a scale that depends on rows: those of a deviance of one target."""
+        return self.common.rules.criterion == "poisson" and self.target.n_outputs == 1
+
+    @property
     def is_small(self) -> bool:
         """Whether trees are gathered in one place as they are: nothing is counted in rounds.
 
@@ -129,7 +134,7 @@ def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> Roots:
     """
     roots = [Root(node, number) for node, number in enumerate(numbers)]
     draws = spec.common.draws
-    is_poisson = spec.common.rules.criterion == "poisson"
+    is_poisson = spec.is_poisson
     may_be_empty = draws is not None and spec.may_be_empty and spec.n_sets == 1
     if not (may_be_empty or is_poisson or spec.is_small):
         return Roots(roots)

@@ -73,16 +73,14 @@ def grow_in_rounds(
     `blocks` finish is not part of it.
     """
     rules = spec.common.rules
-    of_several = rules.criterion == "poisson" and spec.target.n_outputs > 1
-    if rules.criterion in OF_USERS or of_several:
-        what = "criterion='poisson' of several targets" if of_several else "a criterion of your own"
+    if rules.criterion in OF_USERS:
         raise ValueError(
-            f"Trees of {what} need all rows in one place: replicate them, or choose another "
-            "criterion."
+            "Trees of a criterion of your own need all rows in one place: replicate them, or "
+            "choose another criterion."
         )
     blocks.begin(spec.common)
     begin = roots_of(spec, numbers, blocks)
-    groups = sets_of_scales(spec, begin) if rules.criterion == "poisson" else []
+    groups = sets_of_scales(spec, begin) if spec.is_poisson else []
     if len(groups) > 1:
         of_set: dict[int, dict[int, Tree]] = {tree: {} for tree in numbers}
         for group in groups:

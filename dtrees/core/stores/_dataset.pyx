@@ -355,7 +355,8 @@ cdef class Dataset:
         factor = value.astype(np.float64, order="C")
         if has_logarithms:
             take_logarithms(np.multiply(factor, [own.value_unit for own in outputs], out=factor))
-        bits = np.frexp(np.abs(factor).max(axis=0, initial=0))[1].astype(np.int64)
+        bits = (target.log_bits if has_logarithms
+                else np.frexp(np.abs(factor).max(axis=0, initial=0))[1].astype(np.int64))
         factor = np.ldexp(factor, -bits)
         second = np.rint(value * factor).astype(np.int64)
         of_row = second
