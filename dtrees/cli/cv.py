@@ -46,10 +46,12 @@ from dtrees.cli.run import Request, Run, print_run, validated
 from dtrees.cli.tables import (
     CLUSTER,
     PROBLEM,
+    Targets,
     check_files,
     form_of,
     headlines,
     label_of,
+    one_target,
     options,
     problem_in,
     table_of,
@@ -210,7 +212,7 @@ def reason_of(error: Exception, name: str, task: str, known: Sequence[str]) -> s
 def command(
     context: click.Context,
     files: tuple[str, ...],
-    target: str,
+    target: Targets,
     task: Any,
     drop: tuple[str, ...],
     cluster: str | None,
@@ -241,6 +243,7 @@ def command(
     alike: 31.12.2024, 12/31/2024, or 31/12/2024 with --dayfirst.
     """
     with one_line_errors():
+        target = one_target(target)
         check_files(files, cluster)
         from dtrees._extras import extra
 

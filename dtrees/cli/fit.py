@@ -39,6 +39,7 @@ from dtrees.cli.models import (
 from dtrees.cli.tables import (
     CLUSTER,
     PROBLEM,
+    Targets,
     check_files,
     form_of,
     headlines,
@@ -68,7 +69,7 @@ from dtrees.cli.terminal import RequestError, notes, one_line_errors, print_json
 )
 def command(
     files: tuple[str, ...],
-    target: str,
+    target: Targets,
     task: Any,
     drop: tuple[str, ...],
     cluster: str | None,

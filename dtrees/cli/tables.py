@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,14 +61,27 @@ FORM: tuple[Callable[..., Any], ...] = (
 )
 
 
-def one_target(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str:
-    """The column that is named; RequestError: there are several, and one would be a feature."""
-    if len(given) > 1:
+Targets = str | tuple[str, ...]  # one, or several
+
+
+def targets_given(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> Targets:
+    """The column that is named, or several; RequestError: one is given twice."""
+    if len(set(given)) < len(given):
+        raise RequestError(f"--target: a column is given twice: {', '.join(given)}")
+    return given if len(given) > 1 else given[0]
+
+
+def one_target(target: Targets) -> str:
+    """The only target; RequestError: there are several, and one would be a feature."""
+    if not isinstance(target, str):
         raise RequestError(
-            f"--target takes one column, and {len(given)} are given: {', '.join(given)}. Give a "
-            "command for each target, and leave the others out with --drop."
+            f"--target takes one column, and {len(target)} are given: {', '.join(target)}. Scores "
+            "are of one target: give a command for each, and leave the others out with --drop. "
+            "Only fit takes several."
         )
-    return given[0]
+    return target
 
 
 MANY_CLASSES = 100  # above which classes need two rows each on average, or to be asked for
@@ -92,10 +106,10 @@ PROBLEM: tuple[Callable[..., Any], ...] = (
     click.option(
         "--target",
         required=True,
-        multiple=True,  # which is refused
-        callback=one_target,
+        multiple=True,
+        callback=targets_given,
         metavar="COLUMN",
-        help="The column to predict.",
+        help="The column to predict; for fit there may be several.",
     ),
     click.option(
         "--task",
@@ -157,11 +171,22 @@ def read(file: Path, form: CsvForm, as_text: Collection[str] = ()) -> Any:
 
 
 def problem_in(
-    table: Any, target: str, task: Any, *, drop: Sequence[str], form: CsvForm, files: Sequence[str]
+    table: Any,
+    target: Targets,
+    task: Any,
+    *,
+    drop: Sequence[str],
+    form: CsvForm,
+    files: Sequence[str],
 ) -> Problem:
-    """The problem in a table; says what to try where a CSV file seems to be written otherwise."""
+    """The problem in a table; says what to try where a CSV file seems to be written otherwise.
+
+    Of several targets `y` is a data frame.
+    """
     from dtrees.io import problem_of
     from dtrees.parallel import is_lazy
+
+    targets = [target] if isinstance(target, str) else target
 
     is_csv = not files[0].lower().endswith(PARQUET)
     names = [str(name) for name in table.columns]
@@ -169,9 +194,10 @@ def problem_in(
     if is_csv:
         lazy = is_lazy(table)
         hints = number_hints(table.head() if lazy else table, form, lazy)
-        if target in hints and task != "classification":
-            otherwise = "--task classification takes them as they are"
-            raise RequestError(f"the target {target!r}: {hints[target]} ({otherwise})")
+        for name in targets:
+            if name in hints and task != "classification":
+                otherwise = "--task classification takes them as they are"
+                raise RequestError(f"the target {name!r}: {hints[name]} ({otherwise})")
         for hint in dict.fromkeys(hints.values()):
             note(hint)
     if not is_lazy(table):
@@ -179,16 +205,61 @@ def problem_in(
     if form.dayfirst is None:
         note_open_orders(form.date_forms, drop)
     try:
-        problem = problem_of(table, target, task, drop=drop)
+        if len(targets) == 1:
+            problem = problem_of(table, targets[0], task, drop=drop)
+        else:
+            problem = problem_of_several(table, targets, task, drop)
     except ValueError as error:
-        other = separator_hint(target, names, form) if is_csv and target not in names else None
+        missing = [name for name in targets if name not in names]
+        other = separator_hint(missing[0], names, form) if is_csv and missing else None
         if other is None:
             raise
         raise RequestError(f"{error}; {other}") from error
-    if task == "auto" and problem.task == "classification":
-        check_classes(problem.y, target)
-    note_single_class(problem.y, target, problem.task)
+    for name, y in each_target(problem, targets):
+        if task == "auto" and problem.task == "classification":
+            check_classes(y, name)
+        note_single_class(y, name, problem.task)
     return problem
+
+
+def problem_of_several(
+    table: Any, targets: Sequence[str], task: Any, drop: Sequence[str]
+) -> Problem:
+    """The problem of several targets, of the rows that have all of them."""
+    from pandas import DataFrame
+
+    from dtrees.io import problem_of
+    from dtrees.parallel import computed, is_lazy
+
+    if not is_lazy(table):
+        table = table.set_axis([str(name) for name in table.columns], axis=1)
+    known = [name for name in targets if name in table.columns]
+    has_all = table[known].notnull().all(axis=1)
+    (n_without,) = computed((~has_all).sum())
+    if n_without > 0:
+        table = table[has_all]
+        table = table if is_lazy(table) else table.reset_index(drop=True)
+    each = [
+        problem_of(table, name, task, drop=[*drop, *(other for other in targets if other != name)])
+        for name in targets
+    ]
+    if len({problem.task for problem in each}) > 1:
+        tasks = ", ".join(f"{n} {p.task}" for n, p in zip(targets, each, strict=True))
+        raise ValueError(f"targets are of one task, and these are of two: {tasks}; give --task")
+    return replace(
+        each[0],
+        y=DataFrame({name: problem.y for name, problem in zip(targets, each, strict=True)}),
+        rows_without_target=int(n_without),
+        dropped=tuple(name for name in each[0].dropped if name not in targets),
+    )
+
+
+def each_target(problem: Problem, targets: Sequence[str]) -> list[tuple[str, Any]]:
+    """The targets of a problem, each with its name."""
+    if len(targets) == 1:
+        return [(targets[0], problem.y)]
+    y: Any = problem.y
+    return [(name, y[name].to_numpy()) for name in targets]
 
 
 def check_classes(y: Any, target: str) -> None:
@@ -254,18 +325,17 @@ def label_of(files: Sequence[str]) -> str:
     return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
 
 
-def headlines(file: str, target: str, problem: Problem) -> list[str]:
+def headlines(file: str, target: Targets, problem: Problem) -> list[str]:
     """Lines on what was read, and what it was taken for."""
-    what = "numbers"
-    if problem.task == "classification":
-        import numpy as np
-
-        what = counted(len(np.unique(problem.y)), "class", "classes")
     n_columns = counted(problem.X.shape[1], "column")
-    lines = [
-        f"{file}: {counted(len(problem.y), 'row')}, {n_columns}",
-        f"target {target}: {problem.task}, {what}",
-    ]
+    lines = [f"{file}: {counted(len(problem.y), 'row')}, {n_columns}"]
+    for name, y in each_target(problem, [target] if isinstance(target, str) else target):
+        what = "numbers"
+        if problem.task == "classification":
+            import numpy as np
+
+            what = counted(len(np.unique(y)), "class", "classes")
+        lines.append(f"target {name}: {problem.task}, {what}")
     if problem.dropped:
         lines.append(f"left out: {', '.join(problem.dropped)}")
     if problem.rows_without_target:

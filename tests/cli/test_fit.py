@@ -8,7 +8,7 @@ import pytest
 import dtrees
 from dtrees.export import load, save
 from dtrees.io import problem_of, read_table
-from tests.cli.asking import ADULT, ask, ask_json, fit, forked
+from tests.cli.asking import ADULT, ask, ask_json, check_refused, fit, forked
 
 pd = pytest.importorskip("pandas")
 
@@ -33,6 +33,38 @@ def test_the_file_is_the_estimators(csv, tmp_path):
     forest = dtrees.RandomForestRegressor(random_state=0, n_jobs=1).fit(problem.X, problem.y)
     save(forest, tmp_path / "b.dtrees")
     assert (tmp_path / "a.dtrees").read_bytes() == (tmp_path / "b.dtrees").read_bytes()
+
+
+def test_several_targets(tmp_path):
+    """Of the rows that have all of them; the model is that of a data frame of these columns."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "b"])
+    y = pd.DataFrame({"price": X["a"] * 2, "size": X["b"] + X["a"]})
+    y.iloc[3, 0] = y.iloc[7, 1] = np.nan
+    table = tmp_path / "table.csv"
+    pd.concat([X, y, pd.DataFrame({"word": ["no", "yes"] * 40})], axis=1).to_csv(table, index=False)
+    targets = ["--target", "price", "--target", "size"]
+    model = ["--model", "forest", "--trees", 5, "--jobs", 1]
+    lines = fit(table, tmp_path / "a.dtrees", *targets, "--drop", "word", *model).stdout
+    assert "target price: regression, numbers\ntarget size: regression, numbers\n" in lines
+    assert "left out: word\n2 rows without a target are left out\n" in lines
+    found, is_known = load(tmp_path / "a.dtrees"), y.notna().all(axis=1)
+    assert found.target_names_in_.tolist() == ["price", "size"]
+    read = pd.read_csv(table)[is_known]
+    expected = dtrees.RandomForestRegressor(5, random_state=0).fit(read[["a", "b"]], read[[*y]])
+    assert np.array_equal(found.predict(X), expected.predict(X))
+    for refused, said in (
+        (["--target", "price", "--target", "word"], "price regression, word classification"),
+        ([*targets, "--target", "size"], "a column is given twice: price, size, size"),
+        ([*targets, "--target", "other"], "no column 'other' in the table"),
+    ):
+        check_refused(ask("fit", table, *refused, "--out", tmp_path / "b.dtrees"), said)
+    labels = pd.DataFrame({"a": [1.0, 2.0] * 20, "kind": ["x", "y"] * 20, "even": [0, 1] * 20})
+    labels.to_csv(table, index=False)
+    targets = ["--target", "kind", "--target", "even"]
+    document = ask_json("fit", table, *targets, "--out", tmp_path / "c.dtrees")
+    assert document["target"] == document["targets"] == ["kind", "even"]
+    assert document["classes"] == [["x", "y"], [0, 1]]
 
 
 def test_the_way_of_a_model_from_outside(tmp_path):

@@ -229,8 +229,7 @@ def test_several_files_have_a_name_and_need_a_cluster():
         check_files(["no.csv"], None)
 
 
-@pytest.mark.parametrize("command", ["fit", "cv"])
-def test_one_target_is_taken(csv, command):
+def test_scores_are_of_one_target(csv):
     """The other would be a feature."""
-    result = ask(command, csv, "--target", "class", "--target", "amount")
+    result = ask("cv", csv, "--target", "class", "--target", "amount")
     check_refused(result, "--target takes one column, and 2 are given: class, amount.")
