@@ -267,7 +267,7 @@ PATHS: Mapping[str, SpecialPath] = {
     ),
     "local_classes": SpecialPath(
         (
-            "stores/sampled/_sampled_columns.pyx::see_local",
+            "stores/sampled/_sampled_columns.pyx::begin_local",
             "stores/sampled/_column_loader.pyx::number_classes",
         ),
         ("letter forest",),

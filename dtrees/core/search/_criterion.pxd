@@ -99,9 +99,14 @@ cdef inline int64_t xlogx(const Criterion* criterion, int64_t x) noexcept nogil:
     return <int64_t>(<double>x * natural_log(<double>x) * criterion.fixed_point + 0.5)
 
 
+cdef inline double rounded(int128_t x) noexcept nogil:
+    """To the nearest double; of 64 bits much faster."""
+    return <double><int64_t>x if x == <int64_t>x else <double>x
+
+
 cdef inline double squared_score(int64_t W, int64_t S, int64_t w, int64_t s) noexcept nogil:
     """Weighted decrease of the squared error, times W, with one rounding of D."""
-    cdef double D = <double>(<int128_t>W * s - <int128_t>w * S)
+    cdef double D = rounded(<int128_t>W * s - <int128_t>w * S)
     return D * D / (<double>w * <double>(W - w))
 
 

@@ -17,7 +17,7 @@ from dtrees.core.histogram._totals cimport product_of
 from dtrees.core.search._absolute_errors cimport (
     AbsoluteErrors, errors_of_sides, free_errors, new_errors, twice_median
 )
-from dtrees.core.search._criterion cimport Criterion, squared_score, xlogx
+from dtrees.core.search._criterion cimport Criterion, rounded, squared_score, xlogx
 from dtrees.core.search._open_node cimport OpenNode, begin_bounds, constrained_score, loss_of_node
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 
@@ -325,7 +325,7 @@ cdef double score_of_outputs(const Search* q) noexcept nogil:
             found += D * D
         return found / (<double>q.w * <double>(W - q.w))
     for o in range(m):
-        D = <double>(<int128_t>W * q.side[o] - <int128_t>q.w * q.class_totals[o])
+        D = rounded(<int128_t>W * q.side[o] - <int128_t>q.w * q.class_totals[o])
         D = D * q.criterion.scale[o]
         found += D * D
     return found / (<double>q.w * <double>(W - q.w))
@@ -387,7 +387,8 @@ cdef double perfect_score(const Search* q, const TrainParameters* params,
         return <double>(q.criterion.n_outputs * xlogx(q.criterion, t.weight) - q.entropy)
     if params.criterion.impurity == ABSOLUTE:
         return <double><int64_t>t.moment
-    if params.layout.kind == SUM and params.criterion.impurity == SQUARED and t.n == 2:
+    if t.n == 2 and (params.layout.kind == SUM and params.criterion.impurity == SQUARED
+                     or params.criterion.impurity == SQUARED_OUTPUTS):
         return -1.0
     return 1e300
 

@@ -139,10 +139,7 @@ cdef class Dataset:
         self.bind_limits(target, rules, 1.0 if counts else scale.total_weight)
         if rules.random_splits and not counts:
             flat, first = values
-            if (is_wide and self.params.layout.kind in (COUNT, WEIGHTED_SUM)
-                    and target.kind == "classification"
-                    and (self.of_row.weight == NULL or target.times is not None)
-                    and LEAST_BY_ROW <= coded.u8.shape[1]
+            if (is_wide and LEAST_BY_ROW <= coded.u8.shape[1]
                     <= MOST_BY_ROW * self.params.limits.max_features):
                 self.params.row_codes = self.bound.row_codes(coded, flat, first)
             self.params.values = <const double*>pointer(self.alive, flat, np.float64)

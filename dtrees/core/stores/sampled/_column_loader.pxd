@@ -76,11 +76,10 @@ cdef struct ColumnLoader:
     uint16_t* label         # local number of the class, in the order of the rows
     uint64_t* packed        # two classes: what each row adds, in `partition.spare`
     bint is_packed          # the node's sums fit the packed fields
+    bint is_small           # and each row of the node adds less than 256
+    int64_t most_times      # no row of the growth is counted more often
     bint has_packed
     bint is_paired          # rows and weights fit halves of a number
-    bint is_small           # random splits, two classes: each row of the node adds less than 256
-    int64_t most_times      # no row of the growth is counted more often
-    bint knows_neighbours   # the split holds the codes beside its threshold
     int64_t* cells          # a histogram, all zero between two columns
     int64_t n_cells
     uint64_t* hit           # bit per code, all zero between two columns
@@ -91,6 +90,7 @@ cdef struct ColumnLoader:
     uint64_t* scratch
     int64_t n_entries       # room
     uint32_t* codes         # of one column, in the order of the rows; before, the rows
+    uint32_t* sides         # random splits: a bit per column, in the order of the rows
     uint32_t* position      # by row of the table: where its item is; kept for sparse columns
     RowLists lists          # of the table
     uint64_t* present       # bit per column, all zero between two nodes

@@ -235,6 +235,9 @@ cdef ColumnLoader* new_loader(const TrainParameters* params, const RowStatistics
     found &= claim(<void**>&partition.item, (n_rows + 1) * sizeof(uint64_t))
     found &= claim(<void**>&partition.spare, (n_rows + 1) * sizeof(uint64_t))
     found &= claim(<void**>&partition.side, n_rows + 1)
+    if loader.random_splits:
+        found &= claim(<void**>&loader.sides, (n_rows + 1) * sizeof(uint32_t))
+        found &= reserve_cells(loader, 32, n_classes + 3)  # for each bit of the sides
     if of_row.value != NULL and kind != OUTPUTS:
         found &= claim(<void**>&partition.value, (n_rows + 1) * sizeof(int64_t))
         found &= claim(<void**>&partition.spare_value, (n_rows + 1) * sizeof(int64_t))
@@ -349,6 +352,7 @@ cdef void free_loader(ColumnLoader* loader) noexcept nogil:
     free(loader.entries)
     free(loader.scratch)
     free(loader.codes)
+    free(loader.sides)
     free(loader.position)
     free(loader.present)
     free(loader)
@@ -357,9 +361,8 @@ cdef void free_loader(ColumnLoader* loader) noexcept nogil:
 cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node) noexcept nogil:
     """Take the rows of a node: what they add to a histogram. O(rows)."""
     loader.has_statistics = False
-    loader.is_packed = False
+    loader.is_packed = loader.is_small = False
     loader.is_paired = node.totals.weight <= LARGEST_HALF
-    loader.is_small = False
     if q.kind == OUTPUTS:
         loader.is_paired = False
     elif by_class(q):
@@ -367,9 +370,9 @@ cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node)
     elif q.criterion.n_classes > 0:
         loader.is_packed = (node.totals.weight <= LARGEST_FIELD
                             and PATH_IS_ON("packed_cell_of_two_classes"))
+        loader.is_small = (loader.is_packed and loader.partition.weight == NULL
+                           and loader.most_times < 256)
         loader.has_packed = False
-        loader.is_small = (loader.random_splits and loader.partition.weight == NULL
-                           and loader.is_paired and loader.most_times < 256)
 
 
 cdef void number_classes(ColumnLoader* loader, const OpenNode* node,

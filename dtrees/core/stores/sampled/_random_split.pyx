@@ -4,24 +4,26 @@ Each column that a node draws gets one split, and the best of these is taken. Al
 functions of the node's key and the column.
 
     numbers      a value between the least and the greatest of the node: the range of the codes,
-                 then the sums of one side, without a histogram and without a branch
+                 then the side of each row, without a histogram and without a branch
     categories,  each goes left or right by the toss of a coin, from the bins of the column
       hybrids    (`_bins`), however these were read
 
 Missing values go left or right by the toss of a coin as well.
 
-Tables whose rows fit a few lines of the cache are searched in another order of work, with the same
-splits. A node's rows are far apart in a column of codes, but the codes of one row are neighbours in
-the table by row (`RowCodes`), 32 of them in a register of 256 bits:
+The sides of 32 columns are the bits of a number for each row. A cell for each column adds up the
+side of fewer rows, all columns in one pass over the rows.
+
+Tables whose rows fit a few lines of the cache tell these sides in another order of work. A node's
+rows are far apart in a column of codes, but the codes of one row are neighbours in the table by row
+(`RowCodes`), 32 of them in a register of 256 bits:
 
     column      0    1    2    3   ...  31
     row 17    | 12 | 40 |  0 | 99 |   |    |        a slot for every column, drawn or not: the
     row 23    | 14 |  7 |  5 | 98 |   |    |        others cost nothing
                 v    v    v    v         v
-    least, most; then, with thresholds between them, the sums on the left and the codes beside
+    least, most; then, with thresholds between them, the sides and the codes beside
 
-Codes are compared less one, so that missing ones, which are 0, are the greatest. Sums are counted
-in 8 bits, for as many rows as these hold.
+Codes are compared less one, so that missing ones, which are 0, are the greatest.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -30,28 +32,35 @@ from dtrees._random cimport hash64
 from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, RowCodes, code_t, last_ordered
 )
-from dtrees.core.data._structs cimport ALL_ORDERED, AT_MOST, IN_SUBSET, Split
-from dtrees.core.histogram._layout cimport OUTPUTS, PACKED, decode
-from dtrees.core.search._absolute_errors cimport move_row
-from dtrees.core.search._bins cimport keep_best
+from dtrees.core.data._structs cimport ALL_ORDERED, AT_MOST, IN_SUBSET
+from dtrees.core.histogram._layout cimport PACKED, decode
+from dtrees.core.search._bins cimport keep_best, reserve_bins
 from dtrees.core.search._categories cimport add_to_subset, begin_bins, clear_subset
-from dtrees.core.search._criterion cimport NONE
+from dtrees.core.search._criterion cimport NONE, Criterion
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport (
-    Bins, Search, add_bin, add_row, add_to_class, beats, begin_column, begin_pass, by_class,
-    consider, key_of_split, take_split
+    Bins, Search, add_bin, beats, begin_column, begin_pass, cannot_win, consider, key_of_split,
+    take_split
 )
-from dtrees.core.stores.sampled._column_loader cimport (
-    ColumnLoader, RowPartition, label_of, pack_rows, row_of, target_at, weight_at
+from dtrees.core.stores.sampled._column_loader cimport ColumnLoader, pack_rows
+from dtrees.core.stores.sampled._sampled_columns cimport (
+    begin_local, bins_of_drawn, count_sides, end_local, fetch_ahead, take_side
 )
-from dtrees.core.stores.sampled._sampled_columns cimport bins_of_drawn
+
+cdef enum:
+    FEW_ROWS = 64           # whose own values are looked at: no search of the column's
+    TOP = 255               # a missing code of 8 bits less one
 
 cdef struct RandomSplit:
-    uint32_t at             # codes 1 .. at go left
-    bint has_above          # some codes are greater
+    # Of a column at a node.
+    int32_t column
+    int32_t bit             # of the sides of its rows
+    uint32_t at             # the greatest code on the left
+    uint32_t beyond         # the least one beyond it, not missing; 0: there is none
     bint saw_missing
     bint missing_left
+    int64_t n_left          # rows of the left side, or its packed sums
 
 
 # ---------------------------------------------------------------------------------------------
@@ -76,10 +85,9 @@ cdef inline double drawn_value(const Search* q, int32_t column, double least,
     return (least + step) + step
 
 
-cdef uint32_t threshold_code(const Search* q, int32_t column, uint32_t low, uint32_t high,
+cdef uint32_t threshold_code(double at, uint32_t low, uint32_t high,
                              const double* value) noexcept nogil:
-    """The greatest code whose value is at most one drawn between those of low and high; < high."""
-    cdef double at = drawn_value(q, column, value[low - 1], value[high - 1])
+    """The greatest code whose value is at most that; at least low, and below high."""
     cdef uint32_t count = high - low
     cdef uint32_t step
     while count > 1:  # without a branch
@@ -108,6 +116,7 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
     cdef uint64_t key = key_of_split(q, column)
     cdef bint missing = toss_missing(q, column, first == 1)
     cdef bint at_number
+    cdef double limit
     cdef int64_t i, n_left
     cdef uint32_t code
     begin_column(q, column)
@@ -117,7 +126,9 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
     if at_number or (last == g.count and first == 1):
         # all that is not missing is on the left when there is one value only
         begin_bins(q, AT_MOST, missing and last - first > 1)
-        code = threshold_code(q, column, g.rank[first], g.rank[last - 1], value)
+        code = g.rank[first]
+        limit = drawn_value(q, column, value[code - 1], value[g.rank[last - 1] - 1])
+        code = threshold_code(limit, code, g.rank[last - 1], value)
         i = first
         add_bin(q, i, 1)
         while i + 1 < last - 1 and g.rank[i + 1] <= code:
@@ -141,48 +152,98 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
 
 
 # ---------------------------------------------------------------------------------------------
+# sums of one side
+
+cdef void search_sides(ColumnLoader* loader, Search* q, const OpenNode* node,
+                       const RandomSplit* drawn, int64_t count, bint has_sums) noexcept nogil:
+    """Search columns whose rows have their sides, or whose left sums are packed: `has_sums`."""
+    cdef const Criterion* criterion = q.criterion
+    cdef int64_t n = node.totals.n
+    cdef uint32_t found = 0
+    cdef uint32_t right = 0
+    cdef const RandomSplit* one
+    cdef int64_t i
+    if count == 0 or not reserve_bins(q, 1):
+        return
+    begin_local(loader, q)
+    if not has_sums:
+        for i in range(count):
+            found |= <uint32_t>1 << drawn[i].bit
+            right |= <uint32_t>(2 * drawn[i].n_left > n) << drawn[i].bit
+        for i in range(n):
+            loader.sides[i] = (loader.sides[i] ^ right) & found
+        count_sides(loader, q, node)
+    for i in range(count):
+        one = drawn + i
+        begin_pass(q, AT_MOST, one.missing_left)
+        begin_column(q, one.column)
+        q.floor = NONE
+        if has_sums:
+            q.n = decode(&one.n_left, PACKED, 2, &q.w, &q.s)
+        else:
+            take_side(loader, q, node, one.bit)
+        consider(q, one.at, right >> one.bit & 1)
+        if beats(q, one.column):
+            take_split(q, one.column, one.at, one.beyond, one.missing_left, one.saw_missing)
+    end_local(q, criterion, node)
+
+
+# ---------------------------------------------------------------------------------------------
 # from codes
 
-cdef bint draw_split(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
-                     int32_t number, const double* value) noexcept nogil:
-    """One split of a column, drawn at random (`search_random`); False when it is constant.
+cdef void draw_splits(ColumnLoader* loader, Search* q, const OpenNode* node,
+                      const TrainParameters* params, const int32_t* columns, int64_t count,
+                      double perfect) noexcept nogil:
+    """One split of each column, drawn at random (`search_random`).
 
-    A dense column of numbers needs no histogram: its range, then the sums on one side. The split
-    holds the threshold until `finish_drawn_split`. O(rows).
+    A dense column of numbers needs no histogram: its range, then the sums on one side. O(rows).
+
+    perfect : as of `perfect_score`; below zero, the first column that varies has it.
     """
+    cdef RandomSplit[SLOTS] drawn
+    cdef int64_t n_drawn = 0
+    cdef int64_t i
+    cdef int32_t number
+    cdef const double* value
+    for i in range(count):
+        number = columns[i]
+        value = params.values + params.first_value[number]
+        if cannot_win(q, perfect, number):
+            continue
+        if loader.position != NULL:
+            fetch_ahead(params.columns, columns, i, count)
+        if not has_threshold(params.columns + number):
+            bins_of_drawn(loader, q, node, params.columns + number, number)
+            if q.bins.count > 1:
+                search_random(q, number, last_ordered(params.columns + number), value)
+            continue
+        drawn[n_drawn].column = number
+        drawn[n_drawn].bit = <int32_t>n_drawn
+        n_drawn += draw_side(loader, q, node, params.columns + number, value, drawn + n_drawn)
+        if n_drawn == SLOTS or n_drawn > 0 and perfect < 0:
+            search_sides(loader, q, node, drawn, n_drawn, loader.is_packed)
+            n_drawn = 0
+    search_sides(loader, q, node, drawn, n_drawn, loader.is_packed)
+
+
+cdef inline bint draw_side(ColumnLoader* loader, const Search* q, const OpenNode* node,
+                           const Column* column, const double* value,
+                           RandomSplit* drawn) noexcept nogil:
+    """Tell which rows go left in a column of numbers; False when it is constant."""
     cdef const uint64_t* item = loader.partition.item + node.start
     cdef int64_t n = node.totals.n
-    cdef RandomSplit drawn
-    cdef bint varies
-    if not has_threshold(column):
-        bins_of_drawn(loader, q, node, column, number)
-        if q.bins.count <= 1:
-            return False
-        search_random(q, number, last_ordered(column), value)
-        return True
     pack_rows(loader, node)
     if column.storage == STORED_U8:
-        varies = draw_threshold(loader, q, <const uint8_t*>column.codes, item, n, number, value,
-                                &drawn)
-    elif column.storage == STORED_U16:
-        varies = draw_threshold(loader, q, <const uint16_t*>column.codes, item, n, number, value,
-                                &drawn)
-    else:
-        varies = draw_threshold(loader, q, <const uint32_t*>column.codes, item, n, number, value,
-                                &drawn)
-    if not varies:
-        return False
-    consider(q, drawn.at, False)
-    if beats(q, number):
-        take_split(q, number, drawn.at, drawn.has_above, drawn.missing_left, drawn.saw_missing)
-        loader.knows_neighbours = False
-    return True
+        return draw_threshold(loader, q, <const uint8_t*>column.codes, item, n, value, drawn)
+    if column.storage == STORED_U16:
+        return draw_threshold(loader, q, <const uint16_t*>column.codes, item, n, value, drawn)
+    return draw_threshold(loader, q, <const uint32_t*>column.codes, item, n, value, drawn)
 
 
-cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* codes,
-                                const uint64_t* item, int64_t n, int32_t number,
-                                const double* value, RandomSplit* drawn) noexcept nogil:
-    """Draw the threshold and sum up its left side; False when the column is constant.
+cdef inline bint draw_threshold(ColumnLoader* loader, const Search* q, const code_t* codes,
+                                const uint64_t* item, int64_t n, const double* value,
+                                RandomSplit* drawn) noexcept nogil:
+    """Draw the threshold and tell the left side, or its packed sums; False: the column is constant.
 
     Loops are apart and without branches, so that codes of 8 bits are compared many at a time. A
     code less one wraps to the top when it is missing.
@@ -192,10 +253,14 @@ cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* c
     cdef code_t least = top
     cdef code_t most = 0
     cdef code_t lowest = top
-    cdef code_t at, code, less
-    cdef uint32_t low, high
+    cdef code_t below = 0
+    cdef code_t beyond = top
+    cdef code_t at, code, less, mask
+    cdef uint32_t low, high, left
+    cdef uint32_t n_left = 0
     cdef uint64_t sums = 0
     cdef uint8_t missing_left
+    cdef double limit
     cdef int64_t i
     for i in range(n):
         own[i] = codes[<uint32_t>item[i]]
@@ -210,82 +275,40 @@ cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* c
     drawn.saw_missing = lowest == 0
     if high == 0 or (low == high and not drawn.saw_missing):
         return False
-    drawn.missing_left = toss_missing(q, number, drawn.saw_missing and low < high)
+    drawn.missing_left = toss_missing(q, drawn.column, drawn.saw_missing and low < high)
     missing_left = drawn.missing_left
-    at = <code_t>(low if low == high else threshold_code(q, number, low, high, value))
-    drawn.at = at
-    drawn.has_above = most > at
-    begin_pass(q, AT_MOST, drawn.missing_left)
-    begin_column(q, number)
-    q.floor = NONE
+    at = <code_t>low
+    limit = drawn_value(q, drawn.column, value[low - 1], value[high - 1]) if low < high else 0
+    if low < high and n > FEW_ROWS:
+        at = <code_t>threshold_code(limit, low, high, value)
+    elif low < high:
+        for i in range(n):
+            if at < own[i] < high and value[own[i] - 1] <= limit:
+                at = own[i]
+    for i in range(n):
+        mask = <code_t>0 - <code_t>(own[i] <= at)
+        code = own[i] & mask
+        below = code if code > below else below
+        code = own[i] | mask
+        beyond = code if code < beyond else beyond
+    drawn.at = below
+    drawn.beyond = beyond if most > at else 0
     if loader.is_packed:
         for i in range(n):
             less = <code_t>(own[i] - 1)
             sums += loader.packed[i] & (0 - <uint64_t>(
                 (less < at) | (missing_left & (own[i] == 0))))
-        q.n = decode(<const int64_t*>&sums, PACKED, 2, &q.w, &q.s)
-    else:
-        for i in range(n):
-            less = <code_t>(own[i] - 1)
-            if less < at or (missing_left and own[i] == 0):
-                add_item(loader, q, item - loader.partition.item + i)
-                if q.errors != NULL:
-                    move_row(q.errors, i)
+        drawn.n_left = <int64_t>sums
+        return True
+    if drawn.bit == 0:
+        memset(loader.sides, 0, n * sizeof(uint32_t))
+    for i in range(n):
+        less = <code_t>(own[i] - 1)
+        left = (less < at) | (missing_left & (own[i] == 0))
+        loader.sides[i] |= left << drawn.bit
+        n_left += left
+    drawn.n_left = n_left
     return True
-
-
-cdef inline void add_item(const ColumnLoader* loader, Search* q, int64_t i) noexcept nogil:
-    """Move an item to the side, for statistics that are not packed."""
-    cdef const RowPartition* partition = &loader.partition
-    if q.kind == OUTPUTS:
-        add_row(q, row_of(partition.item[i]))
-        return
-    q.n += 1
-    if by_class(q):
-        q.w += weight_at(partition, i)
-        add_to_class(q, <int>label_of(partition.item[i]), weight_at(partition, i))
-    else:
-        q.w += weight_at(partition, i)
-        q.s += target_at(partition, i)
-
-
-cdef void finish_drawn_split(ColumnLoader* loader, Search* q, const OpenNode* node,
-                             const Column* column) noexcept nogil:
-    """Complete the split that `draw_split` has chosen. O(rows)."""
-    cdef const uint64_t* item = loader.partition.item + node.start
-    cdef int64_t n = node.totals.n
-    if loader.knows_neighbours or not has_threshold(column):
-        return
-    if column.storage == STORED_U8:
-        neighbours(loader, <const uint8_t*>column.codes, item, n, &q.split)
-    elif column.storage == STORED_U16:
-        neighbours(loader, <const uint16_t*>column.codes, item, n, &q.split)
-    else:
-        neighbours(loader, <const uint32_t*>column.codes, item, n, &q.split)
-
-
-cdef inline void neighbours(ColumnLoader* loader, const code_t* codes, const uint64_t* item,
-                            int64_t n, Split* split) noexcept nogil:
-    """The codes beside the threshold that occur in the node, for the test that is recorded."""
-    cdef code_t* own = <code_t*>loader.codes
-    cdef code_t at = <code_t>split.boundary
-    cdef code_t left = 0
-    cdef code_t right = <code_t>0 - <code_t>1
-    cdef code_t mask, code
-    cdef int64_t i
-    for i in range(n):
-        own[i] = codes[<uint32_t>item[i]]
-    for i in range(n):
-        mask = <code_t>0 - <code_t>(own[i] <= at)
-        code = own[i] & mask
-        left = code if code > left else left
-    for i in range(n):
-        mask = <code_t>0 - <code_t>(own[i] <= at)
-        code = own[i] | mask
-        right = code if code < right else right
-    split.boundary = left
-    if split.beyond > 0:
-        split.beyond = right
 
 
 # ---------------------------------------------------------------------------------------------
@@ -302,16 +325,11 @@ cdef extern from "stores/sampled/random_split_simd.h" nogil:
         uint8_t* missing_left
         uint8_t* left
         uint8_t* right
-        uint32_t* n
-        uint32_t* w
-        uint32_t* s
+        uint64_t* n
     void simd_ranges(SimdSplits*, const uint8_t*, int64_t, const uint64_t*, int64_t) noexcept
-    void simd_sums(SimdSplits*, const uint8_t*, int64_t, const uint64_t*, int64_t, bint,
-                   int64_t) noexcept
+    void simd_sides(SimdSplits*, const uint8_t*, int64_t, const uint64_t*, int64_t,
+                    uint32_t*, int64_t) noexcept
     uint32_t simd_upto(const double*, const double*, double) noexcept
-
-cdef enum:
-    TOP = 255               # a missing code less one
 
 
 cdef int64_t search_simd(ColumnLoader* loader, Search* q, const OpenNode* node,
@@ -346,18 +364,17 @@ cdef void search_block(ColumnLoader* loader, Search* q, const OpenNode* node,
     cdef const uint8_t* codes = params.row_codes.codes + first
     cdef int64_t width = params.row_codes.width
     cdef int64_t n = node.totals.n
-    cdef int32_t[32] drawn
-    cdef int32_t[32] boundary
+    cdef RandomSplit[SLOTS] drawn
+    cdef RandomSplit* one
     cdef int64_t n_drawn = 0
     cdef int64_t n_varying = 0
-    cdef bint any_missing = False
     cdef int64_t i
-    cdef int32_t column, slot, low, high
-    cdef bint saw_missing
+    cdef int32_t slot, low, high
     cdef SimdSplits x
     for i in range(count):
         if is_in(params, columns[i], first, first + SLOTS):
-            drawn[n_drawn] = columns[i]
+            drawn[n_drawn].column = columns[i]
+            drawn[n_drawn].bit = params.columns[columns[i]].row_slot - first
             n_drawn += 1
     if n_drawn == 0:
         return
@@ -365,40 +382,30 @@ cdef void search_block(ColumnLoader* loader, Search* q, const OpenNode* node,
     memset(x.at, 0, SLOTS)
     memset(x.missing_left, 0, SLOTS)
     for i in range(n_drawn):
-        column = drawn[i]
-        slot = params.columns[column].row_slot - first
+        one = drawn + n_varying
+        one[0] = drawn[i]
+        slot = one.bit
         low = x.least[slot] + 1
         high = x.most[slot]
-        saw_missing = x.greatest[slot] == TOP
-        if high == 0 or (low == high and not saw_missing):
+        one.saw_missing = x.greatest[slot] == TOP
+        if high == 0 or (low == high and not one.saw_missing):
             continue
-        any_missing |= saw_missing
-        if toss_missing(q, column, saw_missing and low < high):
-            x.missing_left[slot] = 0xFF
+        one.missing_left = toss_missing(q, one.column, one.saw_missing and low < high)
+        x.missing_left[slot] = 0xFF if one.missing_left else 0
         if low < high:
-            low = threshold_of_slot(q, &params.row_codes, column, slot + first, low, high)
+            low = threshold_of_slot(q, &params.row_codes, one.column, slot + first, low, high)
         x.at[slot] = <uint8_t>(low - 1)
-        boundary[n_varying] = low
-        drawn[n_varying] = column
         n_varying += 1
     if n_varying == 0:
         return
-    simd_sums(&x, codes, width, item, n, any_missing, loader.most_times)
+    simd_sides(&x, codes, width, item, n, NULL if loader.is_small else loader.sides,
+               loader.most_times)
     for i in range(n_varying):
-        column = drawn[i]
-        slot = params.columns[column].row_slot - first
-        begin_pass(q, AT_MOST, x.missing_left[slot] & 1)
-        begin_column(q, column)
-        q.floor = NONE
-        q.n = x.n[slot]
-        q.w = x.w[slot]
-        q.s = x.s[slot]
-        consider(q, boundary[i], False)
-        if beats(q, column):
-            take_split(q, column, x.left[slot],
-                       <uint32_t>x.right[slot] + 1 if x.most[slot] > x.at[slot] + 1 else 0,
-                       x.missing_left[slot] & 1, x.greatest[slot] == TOP)
-            loader.knows_neighbours = True
+        slot = drawn[i].bit
+        drawn[i].at = x.left[slot]
+        drawn[i].beyond = x.right[slot] + 1 if x.most[slot] > x.at[slot] + 1 else 0
+        drawn[i].n_left = <int64_t>x.n[slot]
+    search_sides(loader, q, node, drawn, n_varying, loader.is_small)
 
 
 cdef inline uint32_t threshold_of_slot(const Search* q, const RowCodes* rows, int32_t column,

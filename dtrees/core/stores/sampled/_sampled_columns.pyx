@@ -45,18 +45,19 @@ from dtrees.core.histogram._layout cimport (
     CLASSES_PAIRED, OUTPUTS, PACKED, PAIRED, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add,
     add_row, has_classes, words_of
 )
+from dtrees.core.search._absolute_errors cimport move_row
 from dtrees.core.search._absolute_scan cimport place_bins
 from dtrees.core.search._bins cimport bins_of_entries, read_bin, reserve_bins, search_bins
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport Limits, TrainParameters
-from dtrees.core.search._search cimport Search, by_class
+from dtrees.core.search._search cimport Search, add_bin, by_class
 from dtrees.core.search._sort cimport merge_sort
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.sampled._column_loader cimport (
     ColumnLoader, gather_statistics, label_of, pack_rows, reserve_cells, reserve_entries, row_of,
-    times_of
+    times_of, weight_at
 )
 
 # ---------------------------------------------------------------------------------------------
@@ -108,10 +109,10 @@ cdef void bins_of_codes(ColumnLoader* loader, Search* q, const code_t* codes, co
     if q.out_of_memory or not reserve_bins(q, n + 1 if sparsely else n_codes + 2):
         return
     if sparsely:
-        count_codes(loader, q, codes, node, loader.hit)
+        count_codes(loader, q, codes, NULL, node, loader.hit)
         g = take_hit(loader, q, &layout, n_codes)
     else:
-        count_codes(loader, q, codes, node, NULL)
+        count_codes(loader, q, codes, NULL, node, NULL)
         for code in range(n_codes + 1):
             g += take_cell(loader, q, &layout, code, g)
     q.bins.count = g
@@ -178,40 +179,72 @@ cdef inline int64_t n_words_of(const ColumnCells* c, CellKind kind) noexcept nog
     return c.n_words if has_classes(kind) else words_of(kind, 0)
 
 
-cdef inline void count_as(const ColumnCells* c, const code_t* codes, int64_t n, uint64_t* hit,
-                          CellKind kind, bint plain) noexcept nogil:
-    """Add n rows to the cells; unless `hit` is NULL, note which codes occur."""
+cdef inline void count_as(const ColumnCells* c, const code_t* codes, const uint32_t* sides,
+                          int64_t n, uint64_t* hit, CellKind kind, bint plain) noexcept nogil:
+    """Add n rows to the cells; unless `hit` is NULL, note which codes occur.
+
+    sides : of the rows, or NULL: the cells of its bits, instead of that of its code, get a row
+    """
     cdef uint32_t code
     cdef int64_t i
     for i in range(n):
-        code = codes[<uint32_t>c.item[i]]
+        code = codes[<uint32_t>c.item[i]] if sides == NULL else sides[i]
+        if sides != NULL:
+            while code != 0:
+                add_item(c, kind, plain, trailing_zeros(code), i)
+                code &= code - 1
+            continue
         add_item(c, kind, plain, code, i)
         if hit != NULL:
             hit[code >> 6] |= <uint64_t>1 << (code & 63)
 
 
 cdef inline void count_codes(const ColumnLoader* loader, const Search* q, const code_t* codes,
-                             const OpenNode* node, uint64_t* hit) noexcept nogil:
+                             const uint32_t* sides, const OpenNode* node,
+                             uint64_t* hit) noexcept nogil:
     """Pick the loop that was compiled for the kind of cells."""
     cdef ColumnCells c = cells_of(loader, q, node)
     cdef int64_t n = node.totals.n
     cdef bint plain = c.weight == NULL and c.target == NULL
     if c.kind == PACKED:
-        count_as(&c, codes, n, hit, PACKED, True)
+        count_as(&c, codes, sides, n, hit, PACKED, True)
     elif c.kind == OUTPUTS:
-        count_as(&c, codes, n, hit, OUTPUTS, False)
+        count_as(&c, codes, sides, n, hit, OUTPUTS, False)
     elif c.kind == CLASSES_PAIRED and plain:
-        count_as(&c, codes, n, hit, CLASSES_PAIRED, True)
+        count_as(&c, codes, sides, n, hit, CLASSES_PAIRED, True)
     elif c.kind == CLASSES_PAIRED:
-        count_as(&c, codes, n, hit, CLASSES_PAIRED, False)
+        count_as(&c, codes, sides, n, hit, CLASSES_PAIRED, False)
     elif c.kind == WEIGHTED_CLASSES:
-        count_as(&c, codes, n, hit, WEIGHTED_CLASSES, False)
+        count_as(&c, codes, sides, n, hit, WEIGHTED_CLASSES, False)
     elif c.kind == PAIRED and plain:
-        count_as(&c, codes, n, hit, PAIRED, True)
+        count_as(&c, codes, sides, n, hit, PAIRED, True)
     elif c.kind == PAIRED:
-        count_as(&c, codes, n, hit, PAIRED, False)
+        count_as(&c, codes, sides, n, hit, PAIRED, False)
     else:
-        count_as(&c, codes, n, hit, WEIGHTED_SUM, False)
+        count_as(&c, codes, sides, n, hit, WEIGHTED_SUM, False)
+
+
+cdef void count_sides(ColumnLoader* loader, const Search* q, const OpenNode* node) noexcept nogil:
+    """Add the rows to the cells of the bits of their sides."""
+    pack_rows(loader, node)
+    if q.errors == NULL:
+        count_codes(loader, q, <const uint8_t*>NULL, loader.sides, node, NULL)
+
+
+cdef void take_side(ColumnLoader* loader, Search* q, const OpenNode* node,
+                    int64_t bit) noexcept nogil:
+    """Move the rows that have a bit of the sides to that of the search."""
+    cdef Layout layout = layout_of(loader, q)
+    cdef int64_t i
+    if q.errors == NULL:
+        take_cell(loader, q, &layout, bit, 0)
+        add_bin(q, 0, 1)
+        return
+    for i in range(node.totals.n):
+        if loader.sides[i] >> bit & 1:
+            q.n += 1
+            q.w += weight_at(&loader.partition, node.start + i)
+            move_row(q.errors, i)
 
 
 cdef inline int64_t take_cell(ColumnLoader* loader, Search* q, const Layout* layout, int64_t code,
@@ -589,16 +622,13 @@ def n_first_draws(Dataset dataset, uint64_t path, sets):
 cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                        int32_t number) noexcept nogil:
     """Read and search one column; False when it is constant in the node."""
-    cdef const Criterion* criterion
+    cdef const Criterion* criterion = q.criterion
     cdef bint varies
-    if (by_class(q) and q.kind != OUTPUTS and last_ordered(column) == ALL_ORDERED
-            and q.criterion.impurity != BY_FUNCTION and PATH_IS_ON("local_classes")):
-        criterion = q.criterion
-        see_local(loader, q)
-        varies = search_read(loader, q, node, column, number)
-        see_all(q, criterion, node)
-        return varies
-    return search_read(loader, q, node, column, number)
+    if last_ordered(column) == ALL_ORDERED:
+        begin_local(loader, q)
+    varies = search_read(loader, q, node, column, number)
+    end_local(q, criterion, node)
+    return varies
 
 
 cdef bint search_read(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
@@ -659,20 +689,22 @@ cdef void bins_of_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, c
         bins_of_dense(loader, q, column, node)
 
 
-cdef inline void see_local(ColumnLoader* loader, Search* q) noexcept nogil:
-    """Let the search see the classes of the node only; until `see_all`.
+cdef void begin_local(ColumnLoader* loader, Search* q) noexcept nogil:
+    """Let the search see the classes of the node only, if there are any; until `end_local`.
 
     For columns without categories, whose scores are sums over classes.
     """
-    q.criterion = &loader.local
-    q.class_totals = loader.local_totals
-    q.n_columns_of_target = loader.local.n_classes
-    q.side_is_clear = False
+    if (by_class(q) and q.kind != OUTPUTS and q.criterion.impurity != BY_FUNCTION
+            and PATH_IS_ON("local_classes")):
+        q.criterion = &loader.local
+        q.class_totals = loader.local_totals
+        q.n_columns_of_target = loader.local.n_classes
+        q.side_is_clear = False
 
 
-cdef inline void see_all(Search* q, const Criterion* criterion,
-                         const OpenNode* node) noexcept nogil:
-    q.criterion = criterion
-    q.class_totals = node.class_totals
-    q.n_columns_of_target = criterion.n_classes
-    q.side_is_clear = False
+cdef void end_local(Search* q, const Criterion* criterion, const OpenNode* node) noexcept nogil:
+    if q.criterion != criterion:
+        q.criterion = criterion
+        q.class_totals = node.class_totals
+        q.n_columns_of_target = criterion.n_classes
+        q.side_is_clear = False

@@ -6,9 +6,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from dtrees.core.data._bits cimport prefetch
 from dtrees.core.data._columns cimport Column, last_ordered
-from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ABSOLUTE, IN_SUBSET, LEAF, RowStatistics
@@ -23,15 +21,14 @@ from dtrees.core.stores.sampled._column_loader cimport (
     ColumnLoader, RowPartition, free_loader, new_loader, note_positions, partition_items,
     range_of_items, read_rows, serves, sum_items, take_rows, target_at, weight_at
 )
-from dtrees.core.stores.sampled._random_split cimport draw_split, finish_drawn_split, search_simd
+from dtrees.core.stores.sampled._random_split cimport draw_splits, search_simd
 from dtrees.core.stores.sampled._sampled_columns cimport (
-    bins_of_drawn, codes_to_partition, draw_columns, drop_absent, forget_present, mark_present,
-    search_drawn
+    bins_of_drawn, codes_to_partition, draw_columns, drop_absent, fetch_ahead, forget_present,
+    mark_present, search_drawn
 )
 
 
 cdef enum:
-    AHEAD = 8               # columns
     FEW_COLUMNS = 32        # drawn columns that are sorted: a perfect split of the first ends it
 
 
@@ -121,22 +118,23 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
         n_used += kept
         kept = drop_absent(s.loader, s.ascending, kept)
         store.work += count
-        if (s.loader.is_small and params.row_codes.codes != NULL and is_wide
+        if (params.row_codes.codes != NULL and perfect >= 0
                 and PATH_IS_ON("random_splits_in_registers")):
             store.work += 2 * node.totals.n
             kept = search_simd(s.loader, q, node, params, s.ascending, kept)
         if kept <= FEW_COLUMNS:
             sort_columns(q, s.ascending, kept)
+        if params.limits.random_splits:
+            store.work += kept * (node.totals.n + 8)
+            draw_splits(s.loader, q, node, params, s.ascending, kept, perfect)
+            kept = 0
         for i in range(kept):
             column = s.ascending[i]
             if cannot_win(q, perfect, column):
                 continue
             if s.loader.position != NULL:
                 fetch_ahead(params.columns, s.ascending, i, kept)
-            if params.limits.random_splits:
-                draw_split(s.loader, q, node, params.columns + column, column,
-                           params.values + params.first_value[column])
-            elif search_drawn(s.loader, q, node, params.columns + column, column):
+            if search_drawn(s.loader, q, node, params.columns + column, column):
                 if params.columns[column].n_ordered < params.columns[column].n_codes:
                     store.work += work_of_bins(q)
             store.work += node.totals.n + 8
@@ -179,18 +177,6 @@ cdef inline int64_t drop_barred(const Limits* limits, const Search* q, int32_t* 
     return kept
 
 
-cdef inline void fetch_ahead(const Column* columns, const int32_t* drawn, int64_t i,
-                             int64_t n) noexcept nogil:
-    """Sparse columns lie far apart: ask for what the next ones are read from."""
-    cdef const Column* column
-    if i + 2 * AHEAD < n:
-        prefetch(columns + drawn[i + 2 * AHEAD])
-    if i + AHEAD < n:
-        column = columns + drawn[i + AHEAD]
-        prefetch(column.rows)
-        prefetch(column.rows + 16)
-
-
 cdef void sort_columns(const Search* q, int32_t* columns, int64_t n) noexcept nogil:
     """Columns in the order in which they win ties; few, so by insertion."""
     cdef uint64_t[FEW_COLUMNS] keys
@@ -217,8 +203,6 @@ cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil
     cdef OpenNode* node = member.node
     cdef Search* q = store.search
     cdef const Column* column = store.params.columns + q.split.column
-    if store.params.limits.random_splits:
-        finish_drawn_split(s.loader, q, node, column)
     store.last_ordered = last_ordered(column)
     if q.split.test == IN_SUBSET:
         bins_of_drawn(s.loader, q, node, column, q.split.column)

@@ -1,7 +1,7 @@
 /* The codes of 32 columns of a row side by side, for `_random_split.pyx`.
 
-   Row i is at codes + width * (lower half of item[i]); its other halves are how often it is counted
-   and its class, as in _column_loader.pxd. All of it is integers and comparisons. */
+   Row i is at codes + width * (lower half of item[i]), as in _column_loader.pxd. All of it is
+   integers and comparisons. */
 #ifndef DTREES_RANDOM_SPLIT_SIMD_H
 #define DTREES_RANDOM_SPLIT_SIMD_H
 
@@ -21,9 +21,7 @@ typedef struct {
     uint8_t missing_left[SLOTS]; /* all bits or none */
     uint8_t left[SLOTS];         /* the greatest code of the left side */
     uint8_t right[SLOTS];        /* the least code of the right side, less one */
-    uint32_t n[SLOTS];           /* of the left side: rows, weight, weight of class 1 */
-    uint32_t w[SLOTS];
-    uint32_t s[SLOTS];
+    uint64_t n[SLOTS];           /* of the left side: rows, or all sums, `PACKED` of _layout.pxd */
 } SimdSplits;
 
 #ifdef DTREES_X86
@@ -56,11 +54,12 @@ WIDE static void simd_ranges(SimdSplits *x, const uint8_t *codes, int64_t width,
     STORE(x->greatest, greatest);
 }
 
-/* Add so few rows to the left sides that 8 bits hold their sums. Without `any_missing` no code is
-   0; without `weighted` all rows are counted once. */
-WIDE static inline __attribute__((always_inline)) void simd_add(
+/* Pass over so few rows that 8 bits hold their sums. Those after `x` are constants: without
+   `sides`, all sums are packed; without `any_missing` no missing code goes left; without `weighted`
+   all rows are counted once. */
+WIDE static inline __attribute__((always_inline)) void simd_some(
     SimdSplits *x, const uint8_t *codes, int64_t width, const uint64_t *item, int64_t n,
-    int any_missing, int weighted) {
+    uint32_t *sides, int any_missing, int weighted) {
     V one = SPLAT(1), zero = SPLAT(0), at = LOAD(x->at), missing_left = LOAD(x->missing_left);
     V left = LOAD(x->left), right = LOAD(x->right), rows = zero, weights = zero, targets = zero;
     uint8_t r[SLOTS], w[SLOTS], s[SLOTS];
@@ -73,42 +72,48 @@ WIDE static inline __attribute__((always_inline)) void simd_add(
         if (any_missing)
             mask = OR(mask, AND(EQUAL(row, zero), missing_left));
         rows = SUB(rows, mask);
-        if (weighted)
-            weights = ADD(weights, AND(mask, SPLAT(weight)));
-        targets = ADD(targets, AND(mask, SPLAT(target)));
         left = GREATER(left, AND(row, mask));
         right = LESSER(right, OR(less, mask));
+        if (sides)
+            sides[i] = (uint32_t)_mm256_movemask_epi8(mask);
+        else
+            targets = ADD(targets, AND(mask, SPLAT(target)));
+        if (weighted)
+            weights = ADD(weights, AND(mask, SPLAT(weight)));
     }
     STORE(x->left, left);
     STORE(x->right, right);
     STORE(r, rows);
     STORE(w, weighted ? weights : rows);
     STORE(s, targets);
-    for (int j = 0; j < SLOTS; j++) {
-        x->n[j] += r[j];
-        x->w[j] += w[j];
-        x->s[j] += s[j];
-    }
+    for (int j = 0; j < SLOTS; j++)
+        x->n[j] += sides ? r[j] : (uint64_t)r[j] << 42 | (uint64_t)w[j] << 21 | s[j];
 }
 
-/* What goes left in every slot, and the codes beside the threshold; no row counts more than most_times,
-   which is at most 255. */
-WIDE static void simd_sums(SimdSplits *x, const uint8_t *codes, int64_t width,
-                                    const uint64_t *item, int64_t n, int any_missing,
-                                    int64_t most_times) {
-    int64_t chunk = 255 / most_times;
+/* Which rows go left in every slot, and the codes beside the threshold.
+
+   sides: a bit for each slot of each row, and x->n are rows. NULL: x->n are rows, weights and weights
+   of class 1, and no row counts more than most_times, which is at most 255. */
+WIDE static void simd_sides(SimdSplits *x, const uint8_t *codes, int64_t width,
+                            const uint64_t *item, int64_t n, uint32_t *sides,
+                            int64_t most_times) {
+    int64_t chunk = sides ? 255 : 255 / most_times;
+    V missing = LOAD(x->missing_left);
+    int any_missing = !_mm256_testz_si256(missing, missing);
     STORE(x->left, SPLAT(0));
     STORE(x->right, SPLAT(255));
     for (int j = 0; j < SLOTS; j++)
-        x->n[j] = x->w[j] = x->s[j] = 0;
-    for (; n > 0; item += chunk, n -= chunk) {
-        int64_t count = chunk < n ? chunk : n;
-        if (any_missing)
-            simd_add(x, codes, width, item, count, 1, 1);
+        x->n[j] = 0;
+    for (int64_t i = 0; i < n; i += chunk, item += chunk) {
+        int64_t count = chunk < n - i ? chunk : n - i;
+        if (sides)
+            simd_some(x, codes, width, item, count, sides + i, 1, 0);
+        else if (any_missing)
+            simd_some(x, codes, width, item, count, NULL, 1, 1);
         else if (most_times > 1)
-            simd_add(x, codes, width, item, count, 0, 1);
+            simd_some(x, codes, width, item, count, NULL, 0, 1);
         else
-            simd_add(x, codes, width, item, count, 0, 0);
+            simd_some(x, codes, width, item, count, NULL, 0, 0);
     }
 }
 
@@ -127,7 +132,7 @@ WIDE static uint32_t simd_upto(const double *value, const double *pivot, double 
 #else
 
 #define simd_ranges(...)
-#define simd_sums(...)
+#define simd_sides(...)
 #define simd_upto(...) 0
 
 #endif

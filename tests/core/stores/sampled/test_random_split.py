@@ -7,6 +7,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import dask.array as da
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.stats import kstest
 
 from dtrees import ExtraTreesClassifier, ExtraTreesRegressor
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.outputs import Outputs
 from dtrees.coding.target import Target
 from dtrees.core.data import _cpu
 from dtrees.core.data.rules import GrowthRules
@@ -134,6 +136,18 @@ TIMES = {
 }
 
 
+TARGETS = {
+    "two classes": ("gini", lambda y: Target.classification((y > 1).astype(int), spare_bits=9)),
+    "classes": ("entropy", lambda y: Target.classification(np.rint(y).clip(-1, 3), spare_bits=9)),
+    "numbers": ("squared_error", partial(Target.regression, spare_bits=9)),
+    "medians": ("absolute_error", partial(Target.regression, spare_bits=9)),
+    "outputs": (
+        "squared_error",
+        lambda y: Outputs.of([y, y**2, -y], None, False, spare_bits=9),
+    ),
+}
+
+
 @pytest.fixture(params=[True, False], ids=["wide", "plain"])
 def wide(request):
     before = _cpu.use_wide(request.param)
@@ -143,22 +157,23 @@ def wide(request):
 
 @pytest.mark.one_of(10)
 @pytest.mark.usefixtures("wide")
-@parametrize_pairs(n_columns=[3, 32, 33, 70], times=TIMES, missing=[0.0, 0.1])
-def test_the_same_trees_as_column_by_column(n_columns, times, missing):
+@parametrize_pairs(n_columns=[3, 32, 33, 70], times=TIMES, missing=[0.0, 0.1], kind=TARGETS)
+def test_the_same_trees_as_column_by_column(n_columns, times, missing, kind):
     rng = np.random.default_rng(n_columns)
     X = rng.normal(size=(N_ROWS, n_columns)).astype(np.float32)
     X[:, 1] = rng.integers(0, 3, N_ROWS)
     X[:, 2] = np.round(X[:, 2], 1)
-    y = (X[:, 0] + X[:, 1] + rng.normal(size=N_ROWS) > 1).astype(int)
+    y = X[:, 0] + X[:, 1] + rng.normal(size=N_ROWS)
     X[rng.random(X.shape) < missing] = np.nan
     X[:, 2] = np.where(rng.random(N_ROWS) < 2 * missing, np.nan, 1.0)  # one value, and missing
-    target = Target.classification(y, spare_bits=9)
+    criterion, made = TARGETS[kind]
+    target = made(y)
     if TIMES[times] is not None:
         target = target.bagged(TIMES[times](rng).astype(np.uint16))
     book, coded = CodeBook.fit_encode(X, max_bins=255)
     values = book.code_values()
     rules = GrowthRules(
-        criterion="gini", max_features=max(1, n_columns // 3), random_splits=True, seed=n_columns
+        criterion=criterion, max_features=max(1, n_columns // 3), random_splits=True, seed=n_columns
     )
     for each in (rules, replace(rules, min_samples_leaf=4, tree=1, max_features=n_columns)):
         one = DatasetSource(coded, target, each, values=values)
