@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # No deadline: two busy cores are not a property of the code. Derandomized: a change is judged by
 # the same examples every time, in CI by more; `make test-long` looks for new ones.
-for name, n_examples in ("same", 15), ("more", 50):
+for name, n_examples in ("same", 12), ("more", 50):
     settings.register_profile(
         name,
         deadline=None,

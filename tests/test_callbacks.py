@@ -150,7 +150,7 @@ class TestOrder:
 
 
 class TestStopping:
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(8)
     @pytest.mark.parametrize("n_jobs", [1, 2, 5])
     @pytest.mark.parametrize("stop", [0, 6, 29])
     @pytest.mark.parametrize(("kind", "data"), KINDS)

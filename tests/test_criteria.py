@@ -213,7 +213,7 @@ def same(one, other):
     return all(np.array_equal(arrays[0][n], arrays[1][n], equal_nan=True) for n in arrays[0])
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("n_classes", [2, 4, (3, 2)])
 @pytest.mark.parametrize("criterion", ["chi_square", "gain_ratio"])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
@@ -248,7 +248,7 @@ def test_folds_grow_together(n_classes, criterion, class_weight, weighted, caplo
             assert all(map(same, *trees))
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("n_classes", [2, 4, (3, 2)])
 @pytest.mark.parametrize("criterion", ["chi_square", "gain_ratio"])
 @pytest.mark.parametrize("forest", ["RandomForest", "ExtraTrees", "Bagging"])
@@ -367,6 +367,7 @@ def test_what_a_criterion_of_numbers_is_told():
             assert told[2] >= 0
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criterion", [SquaredErrors(), Within()], ids=["means", "variances"])
@@ -390,6 +391,7 @@ def test_categories_are_split_in_the_order_of_their_means():
     assert shape(own.tree_.model) == shape(of_python.tree_.model)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("forest", ["RandomForest", "ExtraTrees", "Bagging"])
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_forests_of_numbers(forest, n_outputs):

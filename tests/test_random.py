@@ -81,6 +81,7 @@ def places(seed, stream, branch, numbers, n, size):
     return found
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("sample", [keyed_sample, places])
 @pytest.mark.parametrize(("n", "size"), [(2, 1), (3, 2), (4, 2), (6, 3), (7, 2)])
 def test_samples_are_equally_likely(n, size, sample):

@@ -368,7 +368,7 @@ def test_sparse_frame():
         ),
         (TypeError, "of type bytes", np.array([[1, b"x"]], dtype=object)),
         (TypeError, r"dtype \|S1", np.array([[b"a"]])),
-        (TypeError, "np.matrix is not supported", np.matrix([[1.0]])),
+        (TypeError, "np.matrix is not supported", np.array([[1.0]]).view(np.matrix)),
         (TypeError, "LazyFrame", pl.LazyFrame({"a": [1]})),
         (TypeError, "polars type List", pl.DataFrame({"a": [[1]]})),
         (TypeError, "Arrow type list", pa.table({"a": [[1]]})),

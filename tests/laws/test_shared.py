@@ -33,7 +33,7 @@ from tests.registers import wide_registers
 
 SEEDS = st.integers(0, 2**32 - 1)
 TOGETHER = Tuning(shared_rows=0)
-few = settings(max_examples=max(15, settings.default.max_examples // 2))  # as sets are many
+few = settings(max_examples=max(12, settings.default.max_examples // 2))  # as sets are many
 
 
 def examples(**given):

@@ -33,7 +33,7 @@ def test_one_place_asks_dask_for_several_results():
         (file.stem, ast.unparse(node.func))
         for file in Path(dtrees.__file__).parent.rglob("*.py")
         if file.parent.name != "inspection"  # explanations have a `compute`, by way of these
-        if any(name in (text := file.read_text(encoding="utf-8")) for name in names)
+        if any(f".{name}(" in (text := file.read_text(encoding="utf-8")) for name in names)
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
