@@ -92,7 +92,7 @@ cdef void fill_bins(Search* q, const int64_t[:, ::1] target, const int64_t[::1] 
 
 
 def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t[::1] last,
-              tuple span=(0.0, 1.0), int64_t min_rows=1, impurity="", away=None):
+              tuple span=(0.0, 1.0), int64_t min_rows=1, impurity=""):
     """Scores and bounds of intervals whose rows weigh one each.
 
     Parameters
@@ -109,8 +109,6 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     impurity : {"", "poisson", "entropy"}, default=""
         What is not the squared error, or the Gini index of classes. The fixed point of entropy has
         30 bits.
-    away : (int, int64 (n_intervals,)) or None, default=None
-        About the mean of the targets, and sums of their distances from it.
 
     Returns
     -------
@@ -142,10 +140,6 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     begin_column(q, 0)
     bounds.lowest, bounds.highest = span
     bounds.least = 2 * NONE
-    if away is not None:
-        bounds.has_away, bounds.mean = True, away[0]
-        for i in range(n.shape[0]):
-            bounds.away[i + first] = away[1][i]
     bound_intervals(q, &ends[0], count, &bounds)
     return (np.array([bounds.at_end[i] for i in range(first, count)]),
             np.array([bounds.inside[i] for i in range(first, count)]))

@@ -22,8 +22,8 @@ from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t, next_code
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport (
-    CLASSES, COUNT, OUTPUTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add,
-    add_row, adds_weight
+    CLASSES, COUNT, OUTPUTS, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add,
+    add_row
 )
 
 cdef enum:
@@ -44,7 +44,7 @@ cdef inline void add_one(int64_t* cell, CellKind kind, int how, const RowStatist
     if how & GATHERED and kind == OUTPUTS:
         add_row(cell, kind, of_row, i)
     elif how & GATHERED:
-        add(cell, kind, weight[i] if adds_weight(kind) else 0, target[i])
+        add(cell, kind, weight[i], target[i])
     else:
         add_row(cell, kind, of_row, row)
 
@@ -121,8 +121,6 @@ cdef inline void count_codes(const code_t* codes, const NodeRows* r, const Layou
     """Pick the loop that was compiled for the kind of cells."""
     if layout.kind == COUNT:
         count_kind(codes, r, COUNT, 1, cells)
-    elif layout.kind == PACKED:  # gathered
-        count_gathered(codes, r, PACKED, 1, cells)
     elif layout.kind == SUM:
         count_kind(codes, r, SUM, 2, cells)
     elif layout.kind == WEIGHTED_SUM:

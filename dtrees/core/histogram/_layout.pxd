@@ -83,11 +83,6 @@ cdef inline bint has_weights(CellKind kind) noexcept nogil:
     return kind != COUNT and kind != SUM and kind != CLASSES
 
 
-cdef inline bint adds_weight(CellKind kind) noexcept nogil:
-    """Whether `add` looks at the weight: that of a packed row is part of its target."""
-    return has_weights(kind) and kind != PACKED
-
-
 cdef inline int64_t encode(CellKind kind, int64_t weight, int64_t target) noexcept nogil:
     """What `add` takes as the target of a row: in cells of one word, all that the row adds.
 

@@ -13,9 +13,6 @@ cdef struct Bounds:
     double lowest           # least and greatest target of a row of the node, for its weight
     double highest
     double least            # scores below are of no use: Poisson's are not worked out
-    int64_t mean            # of the targets, about,
-    bint has_away
-    int64_t away[MOST_INTERVALS + 1]    # and distances from it, of all rows of an interval
     double at_end[MOST_INTERVALS + 1]   # score of the boundary behind the interval, if permitted
     double inside[MOST_INTERVALS + 1]   # no boundary inside of it has a higher score
     int64_t n[MOST_INTERVALS + 2]       # sums up to each interval, of one number per row

@@ -4,10 +4,8 @@ Between two neighbouring boundaries of a histogram lies an *interval* of codes. 
 inside of it, the sums of the left side lie between those at the two ends. Impurities are convex
 functions of these sums, so that the score of a cut is at most that of a corner::
 
-    two classes, one number per row    all rows of the highest targets first, or of the lowest
+    one number per row                 all rows of the highest targets first, or of the lowest
                                        (w0, s0) ──▶ (w0 + p, s0 + p * highest) ──▶ (w1, s1)
-    Poisson                            the same corners
-    squared error                      the same, and the targets above and below the mean
     several classes (Gini)             score(end) + sum over classes of rows * largest slope
     entropy                            score(end) + sum over classes of what all its rows change
 
@@ -45,16 +43,15 @@ cdef extern from "search/intervals.h" nogil:
         double highest
         double min_rows
         double min_weight
-        double mean
         double slack
         double none
 
     void score_intervals_plain(const NodeSums*, const double*, const double*, const double*,
-                               const double*, const double*, const double*, int64_t, double*,
-                               double*, double*) noexcept
+                               const double*, const double*, int64_t, double*, double*,
+                               double*) noexcept
     void score_intervals_wide(const NodeSums*, const double*, const double*, const double*,
-                              const double*, const double*, const double*, int64_t, double*,
-                              double*, double*) noexcept
+                              const double*, const double*, int64_t, double*, double*,
+                              double*) noexcept
 
 cdef double ROUNDED = 1.0 + 1e-9        # what scores may be off by
 cdef double NO_CUTS = 1e300             # rows that no interval has
@@ -137,20 +134,18 @@ cdef void bound_sums(const Search* q, const uint32_t* last, int64_t count,
 
     last : the last code of each interval. bounds : all but the scores is given.
     """
-    cdef double away[MOST_INTERVALS + 1]
     cdef double many[MOST_INTERVALS + 1]
     cdef int64_t i
     clear_bounds(count, bounds)
     for i in range(1, count):
         many[i] = 1 if last[i] > last[i - 1] + 1 else NO_CUTS
-        away[i] = <double>bounds.away[i] if bounds.has_away else 0
-    bound_pass(q, bounds, False, count, many, away if bounds.has_away else NULL)
+    bound_pass(q, bounds, False, count, many)
     if bounds.n[1] > 0:
-        bound_pass(q, bounds, True, count, many, away if bounds.has_away else NULL)
+        bound_pass(q, bounds, True, count, many)
 
 
 cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t count,
-                     const double* many, const double* away) noexcept nogil:
+                     const double* many) noexcept nogil:
     """Where missing values are on one side: those are the first interval."""
     cdef double n[MOST_INTERVALS + 1]
     cdef double w[MOST_INTERVALS + 1]
@@ -165,7 +160,7 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
     cdef int64_t i
     cdef NodeSums node = NodeSums(
         <double>q.totals.n, q.W, q.S, bounds.lowest, bounds.highest, <double>q.min_rows,
-        <double>q.min_weight, <double>bounds.mean, slack_of(q, bounds), NONE)
+        <double>q.min_weight, slack_of(q, bounds), NONE)
     for i in range(count):
         n[i] = <double>(bounds.n[i + 1] - n_missing)
         w[i] = <double>(bounds.weight[i + 1] - w_missing)
@@ -178,13 +173,11 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
         to_end, to_inside = &at_end[0], &inside[0]
         for i in range(1, count):
             at_end[i] = inside[i] = NONE
-    if away != NULL:
-        away += 1
     if is_wide:
-        score_intervals_wide(&node, n, w, behind, s, many + 1, away, count - 1, end, to_end + 1,
+        score_intervals_wide(&node, n, w, behind, s, many + 1, count - 1, end, to_end + 1,
                              to_inside + 1)
     else:
-        score_intervals_plain(&node, n, w, behind, s, many + 1, away, count - 1, end, to_end + 1,
+        score_intervals_plain(&node, n, w, behind, s, many + 1, count - 1, end, to_end + 1,
                               to_inside + 1)
     for i in range(1, count if poisson else 0):
         score_poisson(q, w, behind, s, i, end[i] if at_end[i] > NONE else NONE, inside[i],

@@ -17,7 +17,6 @@ typedef struct {
     double highest;
     double min_rows;
     double min_weight;
-    double mean;
     double slack;
     double none;
 } NodeSums;
@@ -42,10 +41,10 @@ static inline __attribute__((always_inline)) double higher_corner(double D, doub
     return D / product;
 }
 
-/* A cut inside scores less than the corners of what its sums may be (all rows of the highest
-   targets first, or of the lowest), and less than the largest |D| over the least product. */
+/* A cut inside scores less than the corners of what its sums may be: all rows of the highest
+   targets first, or of the lowest. */
 static inline __attribute__((always_inline)) double bound_inside(const NodeSums *node, double w0, double s0, double w1, double s1,
-                                  double away, int has_away, double ends) {
+                                  double ends) {
     double W = node->weight, range = node->highest - node->lowest;
     double share = range > 0 ? 1 / range : 0;
     double dw = w1 - w0;
@@ -55,29 +54,16 @@ static inline __attribute__((always_inline)) double bound_inside(const NodeSums 
     double w = w0 + part, v = w0 + rest;
     double corner = higher_corner(distance(node, w, s0 + part * node->highest), w * (W - w),
                                   distance(node, v, s0 + rest * node->lowest), v * (W - v));
-    corner = larger(corner, ends);
-    if (has_away) {
-        double moved = s1 - s0 - node->mean * dw;
-        double tilt = (node->mean * W - node->target) * dw; /* the mean of this node is another */
-        double up = 0.5 * W * (away + moved) + larger(tilt, 0);
-        double down = 0.5 * W * (away - moved) + larger(-tilt, 0);
-        double D = W * s0 - w0 * node->target;
-        double least = smaller(w0 * (W - w0), w1 * (W - w1));
-        D = larger(D + up, down - D) + node->slack;
-        double bound = D * D / (least > 0 ? least : 1);
-        corner = least > 0 ? smaller(corner, bound) : corner;
-    }
-    return corner;
+    return larger(corner, ends);
 }
 
 /* n, w, s : (count + 1,) sums up to each interval. behind : (count + 1,) weights of what is behind
    it, of integers: W may have more bits than a double. many : by interval, 1 where it has boundaries,
-   else 0. away : by interval, distances of targets from the mean; NULL: not known. at_end, inside :
-   by interval; become larger, where a boundary is permitted. end : (count + 1,) scratch. */
+   else 0. at_end, inside : by interval; become larger, where a boundary is permitted. end :
+   (count + 1,) scratch. */
 static inline __attribute__((always_inline)) void score_intervals_in(
     const NodeSums *node, const double *restrict n, const double *restrict w,
     const double *restrict behind, const double *restrict s, const double *restrict many,
-    const double *restrict away,
     int64_t count, double *restrict end, double *restrict at_end, double *restrict inside) {
     const NodeSums t = *node;
     for (int64_t i = 0; i <= count; i++) {
@@ -87,8 +73,8 @@ static inline __attribute__((always_inline)) void score_intervals_in(
         end[i] = D / (product > 0 ? product : 1);
     }
     for (int64_t i = 0; i < count; i++) {
-        double bound = bound_inside(&t, w[i], s[i], w[i + 1], s[i + 1], away ? away[i] : 0,
-                                    away != 0, larger(end[i], end[i + 1]));
+        double bound = bound_inside(&t, w[i], s[i], w[i + 1], s[i + 1],
+                                    larger(end[i], end[i + 1]));
         bound = n[i + 1] - n[i] > many[i] ? bound * (1 + 1e-9) : t.none;
         bound = n[i + 1] > t.min_rows ? bound : t.none;
         bound = t.n - n[i] > t.min_rows ? bound : t.none;
@@ -109,12 +95,8 @@ static inline __attribute__((always_inline)) void score_intervals_in(
 #define SCORE_INTERVALS(name, target_of) \
     target_of static void name(const NodeSums *node, const double *n, const double *w, \
                                const double *behind, const double *s, const double *many, \
-                               const double *away, \
                                int64_t count, double *end, double *at_end, double *inside) { \
-        if (away) \
-            score_intervals_in(node, n, w, behind, s, many, away, count, end, at_end, inside); \
-        else \
-            score_intervals_in(node, n, w, behind, s, many, 0, count, end, at_end, inside); \
+        score_intervals_in(node, n, w, behind, s, many, count, end, at_end, inside); \
     }
 
 SCORE_INTERVALS(score_intervals_plain, )

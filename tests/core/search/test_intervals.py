@@ -105,33 +105,18 @@ def tables(draw):
     return rows, codes, last, has_missing, min_rows, kind
 
 
-def distances(rows, number, n_intervals, beside=0):
-    """A number near the mean of the targets, and by interval the sums of distances from it."""
-    mean = int(rows.sum()) // len(rows) + beside
-    away = np.zeros(n_intervals, dtype=np.int64)
-    np.add.at(away, number, abs(rows[:, 0] - mean))
-    return mean, away
-
-
-@given(tables(), st.booleans(), st.booleans(), st.integers(-20, 20))
-def test_no_cut_is_better_than_its_bound(table, by_distance, wide, beside):
-    """An interval without rows has the score of the one before, at its end. What is called the mean
-    may be off, and distances may be those of more rows."""
+@given(tables(), st.booleans())
+def test_no_cut_is_better_than_its_bound(table, wide):
+    """An interval without rows has the score of the one before, at its end."""
     rows, codes, last, has_missing, min_rows, kind = table
     impurity = kind if kind in ("entropy", "poisson") else ""
     if rows.shape[1] == 1 and np.ptp(rows) == 0:
         rows[0] += 1
     number, sums, n = intervals(rows, codes, last)
     span = (float(rows.min()), float(rows.max()))
-    away = None
-    if by_distance and kind in ("numbers", "narrow"):
-        mean, away = distances(rows, number, len(last), beside)
-        away = mean, away + max(beside, 0)
     ends = last.astype(np.uint32)
     with wide_registers(wide):
-        at_end, inside = bounds_of(
-            sums, n, ends, span, min_rows=min_rows, impurity=impurity, away=away
-        )
+        at_end, inside = bounds_of(sums, n, ends, span, min_rows=min_rows, impurity=impurity)
     best = np.full(len(last), -1e290)
     for found, interval, is_end in cuts(rows, codes, number, has_missing, min_rows, impurity):
         if is_end:
@@ -167,28 +152,11 @@ def test_most_intervals_are_ruled_out(kind, most):
         "poisson": rng.poisson(np.exp(signal / 2)).astype(np.int64)[:, None],
     }[kind]
     last = np.linspace(0, 20_000, 256).astype(int)[1:]
-    number, sums, n = intervals(rows, codes, last)
+    _, sums, n = intervals(rows, codes, last)
     span = (float(rows.min()), float(rows.max()))
-    away = distances(rows, number, len(last)) if kind == "numbers" else None
     ends, impurity = last.astype(np.uint32), kind if kind in ("entropy", "poisson") else ""
-    at_end, inside = bounds_of(sums, n, ends, span, impurity=impurity, away=away)
+    at_end, inside = bounds_of(sums, n, ends, span, impurity=impurity)
     assert 1 <= np.count_nonzero(inside >= at_end.max()) <= most * len(last)
-
-
-@pytest.mark.parametrize("sign", [1, -1], ids=["highest first", "lowest first"])
-@pytest.mark.parametrize("beside", [-400, -20, 0, 20, 400])
-def test_what_is_called_the_mean_may_be_far_from_it(beside, sign):
-    """It is that of another set: what is above it alone is not what a cut may gain."""
-    rng = np.random.default_rng(0)
-    rows = (rng.normal(size=400) * 50).astype(np.int64) + 1000 * (np.arange(400) < 200)
-    rows = sign * np.sort(rows.reshape(20, 20))[:, ::-1].reshape(-1, 1)
-    last, codes = np.arange(20, 401, 20), np.arange(1, 401)
-    number, sums, n = intervals(rows, codes, last)
-    away = distances(rows, number, 20, beside)
-    span = (float(rows.min()), float(rows.max()))
-    _, inside = bounds_of(sums, n, last.astype(np.uint32), span, away=away)
-    for found, interval, is_end in cuts(rows, codes, number, False, 1, ""):
-        assert is_end or found <= inside[interval]
 
 
 def test_intervals_of_one_code_have_no_cut():

@@ -330,7 +330,6 @@ cdef double bound_column(HistogramStore* s, int32_t column, const int64_t* cells
     cdef int64_t i, interval
     bounds.lowest, bounds.highest = s.lowest, s.highest
     bounds.least = 2 * NONE
-    bounds.has_away = False
     begin_column(q, column)
     begin_stretches(s, column, cells, &stretch)
     while next_stretch(s, &stretch):

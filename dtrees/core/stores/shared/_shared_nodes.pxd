@@ -94,8 +94,6 @@ cdef struct SharedStore:
     Layout layout           # of histograms
     const uint32_t* rank_of     # by code: its number in those of a column; NULL: the code
     int64_t size            # numbers of a histogram
-    int64_t* away           # distances of the targets of the rows of a node
-    int64_t n_away          # room
     uint32_t* code          # codes that occur in the node
     uint32_t* rank          # and their numbers; by code
     uint64_t* hit

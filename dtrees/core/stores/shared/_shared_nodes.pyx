@@ -26,9 +26,6 @@ cdef enum:                  # where the members that have a row send it
     LEFT = 1
     RIGHT = 2               # 3: none of them has it
 
-cdef enum:
-    SHORT = 256             # codes of a column whose sides are a table
-
 cdef extern from "stores/partition.h" nogil:
     void fill_in_front() noexcept
     int64_t take_eight_rows(const uint32_t*, const uint8_t*, const uint8_t*, int64_t, int,
@@ -181,46 +178,14 @@ cdef inline uint64_t left_members(const Partitioning* p, uint32_t code) noexcept
 # ---------------------------------------------------------------------------------------------
 # rows
 
-cdef bint side_codes(const SharedNode* node, const Partitioning* p, int64_t width,
-                     uint8_t* side_of) noexcept nogil:
-    """Find the side of the rows of each code, `BOTH` where members differ.
-
-    False where that does not pay, or nobody has the rows of a cell.
-
-    side_of : OUT (width,), at most `SHORT`
-    """
-    cdef uint64_t all_members = 0
-    cdef uint64_t left
-    cdef int64_t code
-    cdef int c
-    if p.left_of == NULL or width > SHORT or width > node.n:
-        return False
-    for c in range(node.n_cells):
-        if p.full[c] == 0:
-            return False
-        all_members |= p.full[c]
-    for code in range(width):
-        left = p.left_of[code] & all_members
-        side_of[code] = LEFT if left == all_members else RIGHT if left == 0 else BOTH
-    return True
-
-
 cdef inline void side_rows(const SharedNode* node, const code_t* codes, const Partitioning* p,
-                           int64_t width, uint8_t* side) noexcept nogil:
+                           uint8_t* side) noexcept nogil:
     """Find the side of each row, as the members that have it agree."""
-    cdef const uint32_t* rows = node.rows
-    cdef const uint8_t* cell = node.cell
-    cdef uint8_t side_of[SHORT]
-    cdef bint is_known = side_codes(node, p, width, side_of)
     cdef int64_t i
     cdef uint64_t full, left
     for i in range(node.n):
-        if is_known:
-            side[i] = side_of[codes[rows[i]]]
-            if side[i] != BOTH:
-                continue
-        full = p.full[cell[i]]
-        left = full & left_members(p, codes[rows[i]])
+        full = p.full[node.cell[i]]
+        left = full & left_members(p, codes[node.rows[i]])
         side[i] = (left == full) | (left == 0) << 1
 
 
@@ -290,13 +255,10 @@ cdef inline void partition_some(const SharedNode* node, const code_t* codes, con
 
 
 cdef inline bint part_rows(const SharedNode* node, const code_t* codes, const uint64_t* who,
-                           const Partitioning* p, int64_t width, uint8_t* side, SharedNode* left,
+                           const Partitioning* p, uint8_t* side, SharedNode* left,
                            SharedNode* right) noexcept nogil:
-    """All rows but those on which the members agree, of which only the side is found.
-
-    width : codes of the column, 0 included.
-    """
-    side_rows(node, codes, p, width, side)
+    """All rows but those on which the members agree, of which only the side is found."""
+    side_rows(node, codes, p, side)
     partition_some(node, codes, who, p, left, right)
     return split_rows(node, codes, side, p, left, right)
 
@@ -309,16 +271,15 @@ cdef bint partition_shared(const SharedNode* node, const Column* column, const u
     column : dense. who : as that of the node, but for the members that go apart.
     """
     cdef uint8_t* side = <uint8_t*>malloc(node.n + 1)
-    cdef int64_t width = column.n_codes + <int64_t>1
     cdef bint found = (
         side != NULL and reserve_rows(left, node.n) and reserve_rows(right, node.n)
         and reserve_some(left, node.n_some) and reserve_some(right, node.n_some))
     if found and column.storage == STORED_U8:
-        found = part_rows(node, <const uint8_t*>column.codes, who, p, width, side, left, right)
+        found = part_rows(node, <const uint8_t*>column.codes, who, p, side, left, right)
     elif found and column.storage == STORED_U16:
-        found = part_rows(node, <const uint16_t*>column.codes, who, p, width, side, left, right)
+        found = part_rows(node, <const uint16_t*>column.codes, who, p, side, left, right)
     elif found:
-        found = part_rows(node, <const uint32_t*>column.codes, who, p, width, side, left, right)
+        found = part_rows(node, <const uint32_t*>column.codes, who, p, side, left, right)
     if found:
         take_rows(node, side, LEFT, p, left)
         take_rows(node, side, RIGHT, p, right)

@@ -48,7 +48,7 @@ from dtrees.core.data._memory cimport claim, claim_zeros, resize
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, LEAF, RowStatistics, Totals
 from dtrees.core.histogram._count cimport NodeRows, count_column
-from dtrees.core.histogram._layout cimport PACKED, Layout, add_words, subtract_words
+from dtrees.core.histogram._layout cimport add_words, subtract_words
 from dtrees.core.histogram._totals cimport (
     add_to_totals, add_totals, are_alike, clear_totals, weigh_totals
 )
@@ -133,7 +133,6 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.order)
     free(s.swapped)
     free(s.histograms)
-    free(s.away)
     free(s.code)
     free(s.rank)
     free(s.hit)
@@ -463,14 +462,11 @@ cdef inline void widen_range(SharedStore* s, uint32_t row) noexcept nogil:
 
 
 cdef void find_range(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """The least and the greatest target of the rows of a node, for their weights; where these are
-    numbers, their distances from the mean."""
+    """The least and the greatest target of the rows of a node, for their weights."""
     cdef Bounds* bounds = &s.bounds
     cdef int64_t i
     bounds.lowest = 0
     bounds.highest = 1
-    bounds.has_away = False
-    bounds.mean = 0
     if s.of_row.value == NULL:
         return
     bounds.lowest = 1e300
@@ -479,54 +475,6 @@ cdef void find_range(SharedStore* s, const SharedNode* node) noexcept nogil:
         widen_range(s, node.rows[i])
     for i in range(node.n_some):
         widen_range(s, node.some[i])
-    measure_away(s, node)
-
-
-cdef inline int64_t distance(const SharedStore* s, uint32_t row) noexcept nogil:
-    """The distance of the target of a row from the mean, for its weight."""
-    cdef int64_t weight = 1 if s.of_row.weight == NULL else s.of_row.weight[row]
-    cdef int64_t away = s.of_row.target[row] - s.bounds.mean * weight
-    return -away if away < 0 else away
-
-
-cdef void measure_away(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """By row, the distance of its target from the mean of a set, if all of them fit 64 bits."""
-    cdef int64_t n = node.n + node.n_some
-    cdef double largest = max(1.0, max(abs(s.bounds.lowest), abs(s.bounds.highest)))
-    cdef double weight = 0
-    cdef int64_t i
-    cdef int last = 0
-    for i in range(node.n_members):
-        weight += <double>node.open[i].totals.weight
-        if node.open[i].totals.weight > node.open[last].totals.weight:
-            last = <int>i
-    if node.open[last].totals.weight <= 0 or weight * largest >= 2.0**60:
-        return
-    s.bounds.mean = node.open[last].totals.target // node.open[last].totals.weight
-    if n > s.n_away:
-        s.n_away = n if claim(<void**>&s.away, n * sizeof(int64_t)) else 0
-        if s.away == NULL:
-            s.store.out_of_memory = True
-            return
-    for i in range(node.n):
-        s.away[i] = distance(s, node.rows[i])
-    for i in range(node.n_some):
-        s.away[node.n + i] = distance(s, node.some[i])
-    s.bounds.has_away = True
-
-
-cdef void count_away(SharedStore* s, const SharedNode* node, const Column* numbers,
-                     int64_t width) noexcept nogil:
-    """Distances from the mean, by interval; of all rows, whoever has them."""
-    cdef Layout layout
-    cdef NodeRows rows
-    memset(s.bounds.away, 0, width * sizeof(int64_t))
-    memset(&rows, 0, sizeof(NodeRows))
-    layout.kind = PACKED  # a number
-    rows.n, rows.rows, rows.target = node.n, node.rows, s.away
-    count_column(numbers, &rows, &layout, s.bounds.away)
-    rows.n, rows.rows, rows.target = node.n_some, node.some, s.away + node.n
-    count_column(numbers, &rows, &layout, s.bounds.away)
 
 
 cdef int64_t count_intervals(SharedStore* s, const SharedNode* node,
@@ -539,8 +487,7 @@ cdef int64_t count_intervals(SharedStore* s, const SharedNode* node,
     for i in range(width):
         s.code[i] = <uint32_t>i
     s.store.work += node.n + width * node.n_members
-    if count_by_cell(s, node, column, width) and s.bounds.has_away:
-        count_away(s, node, column, width)
+    count_by_cell(s, node, column, width)
     return width
 
 
