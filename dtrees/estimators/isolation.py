@@ -364,7 +364,7 @@ class IsolationForest(OutlierMixin, base.Ensemble):
             target = Target.regression(order.astype(np.float64), spare_bits=5)
             how: dict[str, Any] = {
                 "values": book.code_values(),
-                "arena": Arena(lends_records=False),
+                "arena": Arena(),
             }
             take = coded.taker()
 

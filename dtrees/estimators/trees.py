@@ -140,7 +140,7 @@ class BaseDecisionTree(BaseModel):
             shares=encoded.shares,
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
-            arena=Arena(lends_records=False),
+            arena=Arena(),
         )
 
     def _fit_sets(self, training: Training, resampling: Resampling) -> list[Any]:

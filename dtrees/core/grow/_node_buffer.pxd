@@ -77,5 +77,4 @@ cdef inline void stand_for(NodeBuffer* out, int64_t record, int64_t piece) noexc
 
 
 cdef object partial_tree_of(const NodeBuffer* out, int64_t n_statistics)
-cdef object lent_tree_of(const NodeBuffer* out, const RecordRange* some, int64_t n_statistics,
-                         lease)
+cdef object piece_of(const NodeBuffer* out, const RecordRange* some, int64_t n_statistics)

@@ -8,11 +8,9 @@ its code. `dtrees.core.grow.node_record.RECORD` is the numpy twin of a record.
     statistics   what each of them adds up to: weight and target, or a weight per class
     words        subsets of codes, one bit each, at the offset in `Record.subset`
 """
-cimport cython
 
 import numpy as np
 
-from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
@@ -190,68 +188,38 @@ cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* para
         words[n_words - 1] &= (<uint64_t>1 << (code + 1)) - 1
 
 
-cdef object lent_tree_of(const NodeBuffer* out, const RecordRange* some, int64_t n_statistics,
-                         lease):
-    """Records and words of a stretch as arrays that are lent by a lease."""
-    cdef int64_t n = some.end - some.first
-    cdef int64_t n_sums = n * n_statistics
-    sums = lent(out.statistics + some.first * n_statistics, n_sums, NUMBER, lease)
-    return PartialTree(lent(out.nodes + some.first, n, RECORD, lease),
-                       sums.reshape(n, n_statistics),
-                       lent(out.words + some.first_word, some.end_word - some.first_word, WORD,
-                            lease))
-
-
 cdef object partial_tree_of(const NodeBuffer* out, int64_t n_statistics):
-    """The records as arrays that share a stretch of memory; MemoryError: there was none for them.
-    """
-    cdef size_t of_nodes = out.count * sizeof(Record)
-    cdef size_t of_sums = out.count * n_statistics * sizeof(int64_t)
-    cdef size_t of_words = out.n_words * sizeof(uint64_t)
-    cdef size_t n_bytes = of_nodes + of_sums + of_words
-    cdef uint8_t[::1] to
+    """The records as arrays; MemoryError: there was none for them."""
+    cdef RecordRange all = RecordRange(0, out.count, 0, out.n_words)
     if out.out_of_memory:
         raise MemoryError
+    return piece_of(out, &all, n_statistics)
+
+
+cdef object piece_of(const NodeBuffer* out, const RecordRange* some, int64_t n_statistics):
+    """Some of the records as arrays that share a stretch of memory."""
+    cdef int64_t n = some.end - some.first
+    cdef size_t of_nodes = n * sizeof(Record)
+    cdef size_t of_sums = n * n_statistics * sizeof(int64_t)
+    cdef size_t of_words = (some.end_word - some.first_word) * sizeof(uint64_t)
+    cdef size_t n_bytes = of_nodes + of_sums + of_words
+    cdef uint8_t[::1] to
     room = np.empty(n_bytes, dtype=np.uint8)
     if n_bytes > 0:
         to = room
         with nogil:     # some megabytes, which other threads need not wait for
-            put(&to[0], out.nodes, of_nodes)
-            put(&to[0] + of_nodes, out.statistics, of_sums)
-            put(&to[0] + of_nodes + of_sums, out.words, of_words)
+            put(&to[0], out.nodes + some.first, of_nodes)
+            put(&to[0] + of_nodes, out.statistics + some.first * n_statistics, of_sums)
+            put(&to[0] + of_nodes + of_sums, out.words + some.first_word, of_words)
     numbers = np.frombuffer(room, NUMBER, offset=of_nodes)
-    n_sums = out.count * n_statistics
-    return PartialTree(np.frombuffer(room, RECORD, out.count),
-                       numbers[:n_sums].reshape(out.count, n_statistics),
+    n_sums = n * n_statistics
+    return PartialTree(np.frombuffer(room, RECORD, n), numbers[:n_sums].reshape(n, n_statistics),
                        numbers[n_sums:].view(WORD))
 
 
 cdef inline void put(uint8_t* to, const void* start, size_t n_bytes) noexcept nogil:
     if n_bytes > 0:     # else there may be no start
         memcpy(to, start, n_bytes)
-
-
-cdef object lent(const void* start, int64_t count, kind, lease):
-    """An array that a lease holds; read only."""
-    cdef ArenaBytes stretch
-    if count == 0:
-        return np.empty(0, dtype=kind)
-    stretch = ArenaBytes()
-    stretch.lease = lease
-    stretch.start = start
-    stretch.n_bytes = count * <int64_t>kind.itemsize
-    return np.frombuffer(stretch, dtype=kind)
-
-
-@cython.final
-cdef class ArenaBytes:
-    """Bytes of a growth; read only. The lease ends with the last array that shows them."""
-    cdef object lease
-    cdef const void* start
-    cdef int64_t n_bytes
-
-    def __getbuffer__(self, Py_buffer* buffer, int flags):
-        PyBuffer_FillInfo(buffer, self, <void*>self.start, self.n_bytes, 1, flags)
 
 
 def record_offsets():

@@ -20,7 +20,6 @@ Nodes are processed depth first, so the records of each set are in preorder.
 """
 from functools import partial
 
-cimport cython
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -32,10 +31,10 @@ from dtrees.core.data._columns cimport MOST_INTERVALS, STORED_SPARSE, Intervals,
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport BY_FUNCTION, PresortedFeature
 from dtrees.core.grow._single_tree cimport (
-    Arena, ArenaLease, Growth, GrowthMemory, RecordMemory, allow, begin_growth, end_growth, grow_for
+    Arena, Growth, GrowthMemory, allow, begin_growth, end_growth, grow_for
 )
 from dtrees.core.grow._node_buffer cimport (
-    SUBTREE, NodeBuffer, Record, RecordRange, free_node_buffer, lent_tree_of, stand_for,
+    SUBTREE, NodeBuffer, Record, RecordRange, free_node_buffer, piece_of, stand_for,
     write_record
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
@@ -253,35 +252,31 @@ cdef enum:
 #     set 0    | subtree of node A | subtree of node C | ...
 #     set 1    | subtree of node A | subtree of node B | subtree of node C | ...
 #
-# Nothing is copied until a tree is put together. Then the records are lent, set by set: the trees
-# are made one after the other, and what a set has had is given back when its tree is made.
+# Nothing is copied until a tree is put together. The trees are made one after the other, and the
+# records of a set are given back as soon as its pieces are copied.
 
 cdef class Subtree
 
 
 cdef class SetRecords:
-    """Records of a thread, by set.
-
-    Parameters
-    ----------
-    n_sets, n_statistics : int
-    arena : Arena
-        Has the memory of trees that were grown before.
-    """
-    cdef Arena arena
+    """Records of a thread, by set; where there are several, in pages of their own: what is freed in
+    the heap of a thread, only this thread can use."""
     cdef NodeBuffer* of_set
     cdef RecordRange* begun     # by set: where the subtree that grows begins
+    cdef int64_t* n_left        # and subtrees that have ended, and no piece was made of
     cdef int n_sets
     cdef int n_statistics
-    cdef bint in_pages
-    cdef list leases        # by set, when they are lent
 
-    def __cinit__(self, int n_sets, int n_statistics, Arena arena):
+    def __cinit__(self, int n_sets, int n_statistics, bint in_pages):
+        cdef int s
         self.of_set = <NodeBuffer*>calloc(n_sets, sizeof(NodeBuffer))
         self.begun = <RecordRange*>calloc(n_sets, sizeof(RecordRange))
-        self.n_sets, self.n_statistics, self.arena = n_sets, n_statistics, arena
-        if self.of_set == NULL or self.begun == NULL:
+        self.n_left = <int64_t*>calloc(n_sets, sizeof(int64_t))
+        self.n_sets, self.n_statistics = n_sets, n_statistics
+        if self.of_set == NULL or self.begun == NULL or self.n_left == NULL:
             raise MemoryError
+        for s in range(n_sets):
+            self.of_set[s].in_pages = in_pages
 
     def __dealloc__(self):
         cdef int s
@@ -289,22 +284,14 @@ cdef class SetRecords:
             free_node_buffer(&self.of_set[s])
         free(self.of_set)
         free(self.begun)
-
-    cdef use_pages(self):
-        """Let records have pages of their own, where nobody uses their memory again: what was freed
-        in the heap of a thread, only this thread can use."""
-        self.in_pages = not self.arena.lends_records
+        free(self.n_left)
 
     cdef begin(self):
         """Begin a subtree of each set."""
-        cdef NodeBuffer* out
         cdef int s
         for s in range(self.n_sets):
-            out = &self.of_set[s]
-            if out.capacity == 0:
-                out[0] = self.arena.take_records()
-                out.in_pages = self.in_pages
-            self.begun[s].first, self.begun[s].first_word = out.count, out.n_words
+            self.begun[s].first = self.of_set[s].count
+            self.begun[s].first_word = self.of_set[s].n_words
 
     cdef Subtree end(self, int s):
         """The subtree that a set has got since; MemoryError where there was none for it."""
@@ -313,36 +300,27 @@ cdef class SetRecords:
         if out.out_of_memory:
             raise MemoryError
         found.records, found.s, found.extent = self, s, self.begun[s]
-        found.n_statistics = self.n_statistics
         found.extent.end, found.extent.end_word = out.count, out.n_words
         with nogil:
             count_from(out.nodes, &found.extent)
+        self.n_left[s] += 1
         return found
 
-    cdef lend(self):
-        """Lend the records of all subtrees that have ended; no others begin."""
-        cdef int s
-        self.leases = [self.arena.lease_records(&self.of_set[s]) for s in range(self.n_sets)]
 
-
-@cython.final
 cdef class Subtree:
-    """Of a set, in its records, which are given back when no subtree and no piece is left."""
+    """Of a set, in its records."""
     cdef SetRecords records
-    cdef ArenaLease lease   # of those of the set, instead
-    cdef int n_statistics
     cdef int s
     cdef RecordRange extent
 
-    cdef take_lease(self):
-        """When the records are lent: those of other sets are given back without these."""
-        self.lease = self.records.leases[self.s]
-        self.records = None
-
     def piece(self):
-        """The subtree as a `PartialTree`."""
-        return lent_tree_of(&(<RecordMemory>self.lease.memory).records, &self.extent,
-                            self.n_statistics, self.lease)
+        """The subtree as a `PartialTree`, once; the last one of a set gives its records back."""
+        cdef SetRecords records = self.records
+        found = piece_of(&records.of_set[self.s], &self.extent, records.n_statistics)
+        records.n_left[self.s] -= 1
+        if records.n_left[self.s] == 0:
+            free_node_buffer(&records.of_set[self.s])
+        return found
 
 
 cdef void count_from(Record* nodes, const RecordRange* some) noexcept nogil:
@@ -635,12 +613,12 @@ cdef class SharedGrowth:
     cdef int64_t n_shared_nodes     # nodes that were searched for two sets or more,
     cdef int64_t n_shared_rows      # and their rows, each once
 
-    def __cinit__(self, TrainingSets sets, Arena arena):
+    def __cinit__(self, TrainingSets sets, Arena arena, bint is_one_of_several):
         cdef Dataset dataset = sets.dataset
         cdef SharedStore* store = &self.store
         self.sets, self.dataset = sets, dataset
         self.memory, self.arena, self.alone = arena.take(), arena, -1
-        self.written = SetRecords(sets.n_sets, dataset.params.n_statistics, arena)
+        self.written = SetRecords(sets.n_sets, dataset.params.n_statistics, is_one_of_several)
         self.records = self.written.of_set
         self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
         self.view.n_rows = dataset.n_rows
@@ -932,7 +910,7 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
         By set: pieces, as `dtrees.core.grow.assembly.join` takes them. Empty when the growth was
         cancelled.
     """
-    cdef SharedGrowth top = SharedGrowth(sets, arena)
+    cdef SharedGrowth top = SharedGrowth(sets, arena, n_threads > 1)
     cdef int64_t n_columns = sets.n_dense + sets.n_stored // (sets.dataset.n_rows + 1)  # of a row
     cdef SharedGrowth worker
     cdef Subtree subtree
@@ -941,7 +919,6 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
     if n_threads == 1 or work_of(top.store.top) * n_columns < OFFLOADED * tuning.task_entries:
         found = top.grow(range(sets.n_sets), cancelled)
     else:
-        top.written.use_pages()
         top.most_offloaded = work_of(top.store.top) // (TASKS * n_threads)
         if not sets.params_of[0].draws:
             top.least_divided = tuning.level_entries
@@ -962,10 +939,6 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
         sets.n_shared_nodes += worker.n_shared_nodes
         sets.n_shared_rows += worker.n_shared_rows
         arena.take_back(worker.memory)
-        worker.written.lend()
-    for of_set in pieces:
-        for subtree in of_set:
-            subtree.take_lease()
     return pieces
 
 
@@ -993,15 +966,12 @@ class SharedTeam(Team):
 
     def take(self, list first=None):
         """Scratch that has no task: one of `first`, if there is any."""
-        cdef SharedGrowth new
         for idle in (self.idle,) if first is None else (first, self.idle):
             try:
                 return idle.pop()
             except IndexError:
                 pass  # there is none, or another thread was faster
-        new = SharedGrowth(self.sets, self.arena)
-        new.written.use_pages()
-        return new
+        return SharedGrowth(self.sets, self.arena, True)
 
     def leave(self, list subtrees):
         """Leave subtrees to whoever helps."""

@@ -68,21 +68,7 @@ cdef class GrowthMemory:
     cdef Growth* growth
 
 
-cdef class RecordMemory:
-    cdef NodeBuffer records
-
-
 cdef class Arena:
     cdef list unused
-    cdef list unused_records
-    cdef readonly bint lends_records
-
     cdef GrowthMemory take(self)
-    cdef take_back(self, memory)
-    cdef NodeBuffer take_records(self)
-    cdef ArenaLease lease_records(self, NodeBuffer* records)
-
-
-cdef class ArenaLease:
-    cdef Arena arena
-    cdef object memory      # a GrowthMemory or a RecordMemory
+    cdef take_back(self, GrowthMemory memory)

@@ -35,7 +35,6 @@ per level and column.
 """
 from functools import partial
 
-cimport cython
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
@@ -681,33 +680,18 @@ cdef class GrowthMemory:
         free_growth(self.growth)
 
 
-cdef class RecordMemory:
-    """Records of a tree."""
-
-    def __dealloc__(self):
-        free_node_buffer(&self.records)
-
-
 cdef class Arena:
     """Memory of trees that were grown, for the next trees.
 
     Without it every tree of a forest would have its memory mapped, and filled with zeros, anew. It
     holds as much as threads grow trees at the same time. Copies and pickles of it are empty.
-
-    Parameters
-    ----------
-    lends_records : bool, default=True
-        False: records of training sets that grow together are freed as soon as their trees are
-        made. No other trees come that would use them, and so many at once take a lot.
     """
 
-    def __init__(self, bint lends_records=True):
+    def __init__(self):
         self.unused = []
-        self.unused_records = []
-        self.lends_records = lends_records
 
     def __reduce__(self):
-        return Arena, (self.lends_records,)
+        return Arena, ()
 
     cdef GrowthMemory take(self):
         try:
@@ -715,48 +699,8 @@ cdef class Arena:
         except IndexError:
             return GrowthMemory()
 
-    cdef take_back(self, memory):
-        """Keep a `GrowthMemory`, or a `RecordMemory` if it is lent again, for the next tree."""
-        if isinstance(memory, GrowthMemory):
-            self.unused.append(memory)
-        elif self.lends_records:
-            self.unused_records.append(memory)
-
-    cdef NodeBuffer take_records(self):
-        """Room for the records of a tree, which may be empty."""
-        cdef NodeBuffer found
-        cdef RecordMemory memory
-        memset(&found, 0, sizeof(NodeBuffer))
-        if self.unused_records:
-            memory = self.unused_records.pop()
-            found = memory.records
-            found.count = found.n_words = 0
-            found.out_of_memory = False
-            memset(&memory.records, 0, sizeof(NodeBuffer))
-        return found
-
-    cdef ArenaLease lease_records(self, NodeBuffer* records):
-        """A lease of the records of a tree, which are not the caller's any longer."""
-        cdef RecordMemory memory = RecordMemory()
-        memory.records = records[0]
-        memset(records, 0, sizeof(NodeBuffer))
-        return ArenaLease(self, memory)
-
-
-@cython.final
-@cython.no_gc_clear
-cdef class ArenaLease:
-    """What a tree has grown into, for those who read it where it is.
-
-    While somebody does, the memory serves no other tree; then it goes back to its arena.
-    """
-
-    def __cinit__(self, Arena arena, memory):
-        self.arena = arena
-        self.memory = memory
-
-    def __dealloc__(self):
-        self.arena.take_back(self.memory)
+    cdef take_back(self, GrowthMemory memory):
+        self.unused.append(memory)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -103,13 +103,12 @@ def test_sets_leave_below_the_root(shared_rows, example, n_sets, seed):
     check(example, rows, tuning=Tuning(shared_rows=shared_rows))
 
 
-@pytest.mark.parametrize("lends", [True, False])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
-def test_one_thread_grows_subtrees_of_many_nodes(case, lends):
+def test_one_thread_grows_subtrees_of_many_nodes(case):
     """Work is divided for three threads, and one does it all: each set has its tree."""
     example = seeded(*case, kinds=WITH_SUBSETS, n_rows=250)
     tuning = Tuning(shared_rows=0, task_entries=0, level_entries=1 << 40)
-    how = {"run": serial, "n_threads": 3, "tuning": tuning, "arena": Arena(lends_records=lends)}
+    how = {"run": serial, "n_threads": 3, "tuning": tuning, "arena": Arena()}
     check_sets(example, folds(250, 5, 0), **how)
 
 
@@ -118,7 +117,7 @@ def test_records_of_a_set_are_given_back_with_its_tree():
     """And a heap keeps what the first tree has taken, not what the records of all took."""
     numbers = np.random.default_rng(0).random((2, N_ROWS))
     example = replace(seeded("squared_error", 0, "none"), table=numbers[:1].tolist(), y=numbers[1])
-    arena = Arena(lends_records=False)
+    arena = Arena()
     how = {"arena": arena, "n_threads": 3, "tuning": Tuning(task_entries=0)}
     source = DatasetSource(coded(example.table), example.target, example.rules, **how)
     sets = of_sets(folds(N_ROWS, 4, 0))

@@ -274,10 +274,9 @@ def test_records_stay_while_other_trees_grow(case, limits):
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.parametrize("lends", [True, False])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
-def test_records_of_sets_stay_while_others_grow(case, lends):
-    arena, pieces, copies = Arena(lends_records=lends), [], []
+def test_records_of_sets_stay_while_others_grow(case):
+    arena, pieces, copies = Arena(), [], []
     for n_rows in (60, 200, 20, 200):
         example = seeded(*case, n_rows=n_rows)
         rows = np.arange(n_rows) % 4 != np.arange(5)[:, None]
@@ -292,13 +291,11 @@ def test_records_of_sets_stay_while_others_grow(case, lends):
         np.testing.assert_array_equal(first[0], last[0])
 
 
-@pytest.mark.parametrize("lends", [True, False])
-def test_copies_and_pickles_are_empty_pools(lends):
-    arena = Arena(lends_records=lends)
+def test_copies_and_pickles_are_empty_pools():
+    arena = Arena()
     for other in (copy.copy(arena), copy.deepcopy(arena), pickle.loads(pickle.dumps(arena))):
         assert type(other) is Arena
         assert other is not arena
-        assert other.lends_records == lends
 
 
 IN_CHUNKS = {"n_threads": 2, "tuning": Tuning(level_entries=0, task_entries=0)}
