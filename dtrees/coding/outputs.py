@@ -151,13 +151,13 @@ class Outputs(Target):
         once, so that the order of a training set is that of all rows, where none has a weight.
         Outputs that this does not tell apart are the same, or there is a collision of 128 bits.
         """
-        wy = self.wy
+        wy, y = self.wy, self.y.astype(np.int64, copy=False)
         if wy is None:
-            wy = self.y if self.w is None else self.w[:, None].astype(np.int64) * self.y
+            wy = y if self.w is None else self.w[:, None].astype(np.int64) * y
         if self.w is not None:
-            wy = wy + self.y * (self.w == 0)[:, None]
+            wy = wy + y * (self.w == 0)[:, None]
         sums = wy.view(np.uint64).sum(axis=0)
-        mixed = self.y.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = y.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
         second = (wy.view(np.uint64) * mixed).sum(axis=0)
         keys = [

@@ -57,7 +57,6 @@ NO_EVALS = EvalSets()
 NOTHING_HERE = Held(None, np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), None)
 ONE_EACH, JOINT = "one_output_per_tree", "multi_output_tree"
 UNDRAWN = "out_of_bag"  # rows, in evals_result_
-NOT_OF_JOINT = "l1_regularization", "max_delta_step", "path_smooth"
 ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn
 
 
@@ -220,7 +219,7 @@ def start_of(
         int(model.max_iter),
         subsample=float(model.subsample),
         seed=given.seed,
-        order=order_of_joint(model, target, loss),
+        order=order_of_joint(model, target),
     )
     learned = {
         **model._learned_of(given.book, target),
@@ -239,18 +238,16 @@ def start_of(
     return Start(learned, rows, growing, watch, given.offset, begun)
 
 
-def order_of_joint(model: BaseBoosting, target: Target, loss: AnyLoss) -> np.ndarray | None:
-    """The order of outputs that have trees together; None: each has trees of its own.
+def order_of_joint(model: BaseBoosting, target: Target) -> np.ndarray | None:
+    """The order of values that have trees together; None: each has trees of its own.
 
     ValueError: something asks for what such trees do not do.
     """
-    if not isinstance(target, Outputs) or model.multi_strategy == ONE_EACH:
+    n_values = raw_by_output(target)
+    if sum(n_values) == 1 or model.multi_strategy == ONE_EACH:
         return None
-    first = losses_by_output(loss, 1)[0][0]
-    are_alike = isinstance(first, Loss) and first.largest_hessian == 1.0
     asked = {
-        f"the loss {loss.name!r}, whose second derivatives differ": not are_alike,
-        **{name: bool(getattr(model, name)) for name in NOT_OF_JOINT},
+        "path_smooth": model.path_smooth > 0,
         "monotonic_cst": model.monotonic_cst is not None,
     }
     refused = [what for what, is_asked in asked.items() if is_asked]
@@ -259,7 +256,9 @@ def order_of_joint(model: BaseBoosting, target: Target, loss: AnyLoss) -> np.nda
             f"multi_strategy={model.multi_strategy!r} does not support {refused[0]}. Set "
             f"multi_strategy={ONE_EACH!r}."
         )
-    return target.order_of_outputs()
+    outputs = target.order_of_outputs() if isinstance(target, Outputs) else [0]
+    of_outputs = np.split(np.arange(sum(n_values)), np.cumsum(n_values)[:-1])
+    return np.concatenate([of_outputs[output] for output in outputs])
 
 
 def _begin(model: BaseBoosting, given: CodedTable, target: Target, sides: Sides) -> Beginning:

@@ -874,7 +874,7 @@ class BaseBoosting(BaseModel):
         (loss, own), n_trees = self._fit_loss.own[number], self.n_trees_per_iteration_
         trees = self.forest_.trees
         if n_trees < len(self._initial):
-            trees = tuple(tree.of_output(number) for tree in trees)
+            trees = tuple(tree.of_output(k) for tree in trees for k in range(own.start, own.stop))
         else:
             firsts = range(0, len(trees), n_trees)
             trees = tuple(tree for at in firsts for tree in trees[at : at + n_trees][own])

@@ -172,11 +172,10 @@ path_smooth : float
     weight 1; leaves of few rows are drawn to it. Rows count by their second derivatives, weights
     included. 0: nothing is smoothed.
 multi_strategy : {"one_output_per_tree", "multi_output_tree"}
-    What the trees of several targets are, as of XGBoost. "one_output_per_tree": each target has
-    trees of its own. "multi_output_tree": a tree has a step for each target in each leaf; splits
-    gain what they gain for all. For losses whose second derivatives are the same for all targets
-    ("squared_error", "absolute_error", "quantile", "huber"), and without `monotonic_cst` and what
-    else moves steps.
+    What the trees of several targets, and of three classes or more, are, as of XGBoost.
+    "one_output_per_tree": each target, and each class, has trees of its own. "multi_output_tree": a
+    tree has a step for each of them in each leaf; splits gain what they gain for all.
+    `min_child_weight` is then the mean over them, and `monotonic_cst` and `path_smooth` are errors.
 min_samples_split : int
     Nodes of fewer rows, of those that the iteration has drawn, are leaves.
 subsample : float
@@ -355,7 +354,8 @@ best_score_ : float or None
 estimators_ : object array of shape (n_iter_, n_trees_per_iteration_)
     The trees as fitted `DecisionTreeRegressor`, which predict steps. Made at the first look.
 n_trees_per_iteration_ : int
-    1, or the number of classes where there are more than two; of several targets, their sum.
+    1, or the number of classes where there are more than two; of several targets, their sum. With
+    ``multi_strategy="multi_output_tree"`` always 1.
 n_outputs_ : int
     Number of targets.
 is_categorical_ : bool array of shape (n_features_in_,) or None

@@ -111,7 +111,7 @@ def to_lightgbm(model: Any, path: str | os.PathLike | None = None) -> str:
     ['threshold=1.75 4.9500000000000002 4.8499999999999996']
     """
     view, book = ModelNodes.with_book(model)
-    view.refuse_several("to_lightgbm")
+    view = view.of_one_target("to_lightgbm")
     numbers = _numbers_of_categories(view, book)
     n_outputs = 1 if view.start is None and view.n_outputs == 2 else view.n_outputs
     parts = [f"Tree={i}\n{part}\n\n\n" for i, part in enumerate(_trees(view, n_outputs, numbers))]

@@ -340,13 +340,18 @@ class ModelNodes:
         )
         return found
 
-    def refuse_several(self, tool: str) -> None:
-        """Raise ValueError where there are several targets."""
+    def of_one_target(self, tool: str) -> ModelNodes:
+        """The view with a tree for each raw prediction; ValueError: there are several targets."""
         if self.n_targets > 1:
             raise ValueError(
                 f"{tool} takes a model of one target, and this one has {self.n_targets}. Give the "
                 "model of one of them: model.of_target(0)."
             )
+        if self.start is None or self.trees[0].n_values == 1:
+            return self
+        of_all = ((tree, k) for tree in self.trees for k in range(self.n_outputs))
+        trees = [replace(tree, coded_tree=tree.coded_tree.of_output(k)) for tree, k in of_all]
+        return replace(self, trees=tuple(trees))
 
     def refuse(self, tool: str, columns: Any, why: str) -> None:
         """Raise ValueError that names those of the columns that a tree tests, if there are any."""
@@ -411,8 +416,9 @@ class ModelNodes:
         """Number of targets."""
         if isinstance(self.classes, list):
             return len(self.classes)
-        are_numbers = self.start is not None and self.classes is None
-        return self.n_outputs if are_numbers else self.trees[0].coded_tree.n_outputs
+        if self.start is not None:
+            return self.n_outputs if self.classes is None else 1
+        return self.trees[0].coded_tree.n_outputs
 
     def outputs_of(self, number: int) -> slice:
         """The outputs that a tree adds to."""

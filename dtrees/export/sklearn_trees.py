@@ -76,8 +76,7 @@ sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
     >>> to_sklearn(tree).tree_.threshold.round(2).tolist()
     [2.45, -2.0, 1.75, -2.0, -2.0]
     """
-    view = ModelNodes.of(model)
-    view.refuse_several("to_sklearn")
+    view = ModelNodes.of(model).of_one_target("to_sklearn")
     why = "scikit-learn's trees know numbers only. to_onnx writes all columns."
     view.refuse("to_sklearn", np.flatnonzero(view.kinds != "number"), why)
     numbers = np.arange(view.trees[0].n_values)

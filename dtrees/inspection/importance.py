@@ -199,7 +199,7 @@ def oob_importances(
     >>> int(oob_importances(forest, X, y).argmax())
     3
     """
-    ModelNodes.of(forest, "forest").refuse_several("oob_importances")
+    ModelNodes.of(forest, "forest").of_one_target("oob_importances")
     if not hasattr(forest, "_rows_by_bag"):
         raise ValueError(
             f"forest must be a forest with bags. Got {type(forest).__name__} instead. "
@@ -247,7 +247,7 @@ def held_out_importances(
     """
     view = ModelNodes.of(model)
     if view.start is None:  # others are refused whatever their targets
-        view.refuse_several("held_out_importances")
+        view.of_one_target("held_out_importances")
     check_sparse(X=X, y=y, sample_weight=sample_weight)
     y = np.asarray(row_values(y)).ravel()
     if sample_weight is not None:

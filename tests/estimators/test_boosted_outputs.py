@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from sklearn.model_selection import KFold
 import dtrees
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
-from dtrees.export import nodes, to_lightgbm, to_sklearn, trees_to_dataframe
+from dtrees.export import nodes, to_lightgbm, to_onnx, to_sklearn, trees_to_dataframe
 from dtrees.inspection import export_text, shap_values
 from dtrees.model_selection import GridSearchCV, boosting_curve, cross_validate
 from tests.core.grow.boosted_cases import Squares
@@ -40,6 +41,7 @@ RULES = (
     {"path_smooth": 2.0, "l1_regularization": 0.1, "max_delta_step": 1.0},
     {"max_depth": 3, "max_leaf_nodes": None, "max_bins": 20},
 )
+NO_PATH = {"l1_regularization": 0.1, "max_delta_step": 1.0}
 LOSSES = (
     *("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma", "tweedie"),
     Squares(),
@@ -58,6 +60,18 @@ def classifier(**given):
 
 def joint(**given):
     return regressor(multi_strategy="multi_output_tree", **given)
+
+
+def joint_classes(**given):
+    return classifier(multi_strategy="multi_output_tree", **given)
+
+
+def answers(model, rows):
+    """What a model says of each target: a list of arrays."""
+    if not hasattr(model, "classes_"):
+        return list(np.atleast_2d(model.predict(rows).T))
+    found = model.predict_proba(rows)
+    return found if isinstance(found, list) else [found]
 
 
 def assert_trees_are(model, alone, output, n_values=1):
@@ -152,9 +166,9 @@ def test_class_weights_of_a_row_are_multiplied():
         classifier(class_weight={0: 2}).fit(X, CLASSES)
 
 
-@pytest.mark.parametrize("kind", [regressor, joint, classifier])
+@pytest.mark.parametrize("kind", [regressor, joint, classifier, joint_classes])
 def test_storage_and_threads_do_not_matter(kind):
-    y = CLASSES if kind is classifier else NUMBERS / NUMBERS.std(axis=0)
+    y = CLASSES if "class" in kind.__name__ else NUMBERS / NUMBERS.std(axis=0)
     thin = X * (np.abs(X) > 0.7)
     thin[::7, 1] = np.nan
     one = kind(n_jobs=1).fit(thin, y)
@@ -165,7 +179,7 @@ def test_storage_and_threads_do_not_matter(kind):
     frame = pd.DataFrame(thin, columns=list("vwxyz"))
     frame["letters"] = pd.Categorical(np.array(list("abcde"))[np.arange(N_ROWS) % 5])
     model = kind(n_jobs=2).fit(frame, y)
-    alone = kind().fit(frame, y if kind is joint else y[:, 0])
+    alone = kind().fit(frame, y if "joint" in kind.__name__ else y[:, 0])
     np.testing.assert_array_equal(
         model.predict(frame)[:, 0], alone.predict(frame).T.reshape(-1, N_ROWS)[0]
     )
@@ -283,10 +297,11 @@ def explained(model, rows):
     return model.predict_contributions(rows).reshape(len(rows), -1, rows.shape[1] + 1)
 
 
-@pytest.mark.parametrize("kind", [regressor, joint, classifier])
+@pytest.mark.parametrize("kind", [regressor, joint, classifier, joint_classes])
 def test_models_and_those_of_a_target_have_files_and_shap_values(kind, tmp_path):
-    y = CLASSES if kind is classifier else NUMBERS / NUMBERS.std(axis=0)
-    given = {"class_weight": [None, {0: 1, 1: 2, 2: 1, 3: 1}, None]} if kind is classifier else {}
+    of_classes = "class" in kind.__name__
+    y = CLASSES if of_classes else NUMBERS / NUMBERS.std(axis=0)
+    given = {"class_weight": [None, {0: 1, 1: 2, 2: 1, 3: 1}, None]} if of_classes else {}
     model = kind(**given).fit(X, y, eval_set=[(X, y)])
     found, first = explained(model, X[:4]), 0
     assert shap_values(model, X[:4]).values.shape == (4, 5, found.shape[1])
@@ -304,7 +319,7 @@ def test_models_and_those_of_a_target_have_files_and_shap_values(kind, tmp_path)
         np.testing.assert_allclose(alone, found[:, first : first + alone.shape[1]], atol=1e-12)
         first += alone.shape[1]
         np.testing.assert_array_equal(own.predict(X), model.predict(X)[:, output])
-        if kind is classifier:
+        if of_classes:
             np.testing.assert_array_equal(own.predict_proba(X), model.predict_proba(X)[output])
         dtrees.save(own, tmp_path / "model.dtrees")
         again = dtrees.load(tmp_path / "model.dtrees")
@@ -315,7 +330,7 @@ def test_models_and_those_of_a_target_have_files_and_shap_values(kind, tmp_path)
     if kind is regressor:
         mine = regressor(loss=Squares()).fit(X, y)
         np.testing.assert_allclose(explained(mine, X[:4]).sum(axis=2), mine.predict(X[:4]))
-    raw = own.decision_function(X[:4]) if kind is classifier else own.predict(X[:4])[:, None]
+    raw = own.decision_function(X[:4]) if of_classes else own.predict(X[:4])[:, None]
     np.testing.assert_allclose(explained(own, X[:4]).sum(axis=2), raw, atol=1e-12)
     if kind is regressor:
         assert_trees_are(model, own, 1)
@@ -367,9 +382,10 @@ def test_texts_and_data_frames():
 
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("weight", ["none", "fractions"])
-@pytest.mark.parametrize("kind", [regressor, joint, classifier])
+@pytest.mark.parametrize("kind", [regressor, joint, classifier, joint_classes])
 def test_folds_grow_from_one_coding(kind, weight):
-    y = (CLASSES[:, :2] > 0).astype(int) if kind is classifier else NUMBERS / NUMBERS.std(axis=0)
+    of_classes = "class" in kind.__name__
+    y = (CLASSES[:, :2] > 0).astype(int) if of_classes else NUMBERS / NUMBERS.std(axis=0)
     splits = list(KFold(3, shuffle=True, random_state=1).split(X))
     weights = np.ones(N_ROWS) if weight == "none" else WEIGHTS[weight]
     how = {"cv": splits, "params": {} if weight == "none" else {"sample_weight": weights}}
@@ -423,6 +439,9 @@ MIXED["many"] = pd.Categorical(RNG.integers(0, 30, N_ROWS))
 MIXED["few"] = MIXED["few"].where(np.arange(N_ROWS) % 11 > 0)
 
 
+RULES_OF_STEPS = "l2_regularization", "l1_regularization", "max_delta_step"
+
+
 def slow_sides(values, of_rows, is_category):
     """Which rows may go left, by the values of a column: prefixes, with missing values or not."""
     is_missing = np.isnan(values)
@@ -435,23 +454,35 @@ def slow_sides(values, of_rows, is_category):
         known = known[np.argsort(off @ axes[:, -1])]
     for end in range(1, len(known) + 1):
         left = np.isin(values, known[:end])
-        for side in (left, left | is_missing):
+        for side in (left, left | is_missing)[: 1 + is_missing.any()]:
             if not side.all():
                 yield side
 
 
-def slow_tree(table, residuals, n_leaves, l2, least, categories=()):
-    """The steps of rows by a tree grown leaf by leaf, of the sums over targets."""
+def slow_tree(table, derivatives, n_leaves, rules, least, categories=()):
+    """The steps of rows by a tree grown leaf by leaf, of the sums over targets ([XG] 2.2)."""
+    l2, l1, most = (rules.get(name, 0.0) for name in RULES_OF_STEPS)
+    gradients, hessians = derivatives
+
+    def drawn(rows):
+        sums = -gradients[rows].sum(axis=0)
+        return np.sign(sums) * np.maximum(np.abs(sums) - l1, 0), hessians[rows].sum(axis=0) + l2
+
+    def step(rows):
+        sums, below = drawn(rows)
+        return np.clip(sums / below, -most, most) if most else sums / below
 
     def score(rows):
-        return (residuals[rows].sum(axis=0) ** 2).sum() / (len(rows) + l2)
+        (sums, below), own = drawn(rows), step(rows)
+        return (2 * sums * own - below * own**2).sum()
 
     def best_split(rows):
         found = (0.0, None, None)
         for column, values in enumerate(table[rows].T):
-            for side in slow_sides(values, residuals[rows], column in categories):
+            for side in slow_sides(values, -gradients[rows], column in categories):
                 left, right = rows[side], rows[~side]
-                if min(len(left), len(right)) >= least:
+                weights = [hessians[own].mean(axis=1).sum() for own in (left, right)]
+                if min(len(left), len(right)) >= least and min(weights) >= 1e-3:
                     gain = score(left) + score(right) - score(rows)
                     found = max(found, (gain, left, right), key=lambda each: each[0])
         return found
@@ -462,9 +493,9 @@ def slow_tree(table, residuals, n_leaves, l2, least, categories=()):
         at = int(np.argmax([gain for gain, *_ in splits]))
         leaves[at : at + 1] = splits[at][1:]
         splits[at : at + 1] = [best_split(rows) for rows in leaves[at : at + 2]]
-    steps = np.empty_like(residuals)
+    steps = np.empty_like(gradients)
     for rows in leaves:
-        steps[rows] = residuals[rows].sum(axis=0) / (len(rows) + l2)
+        steps[rows] = step(rows)
     return steps
 
 
@@ -472,7 +503,7 @@ def slow_tree(table, residuals, n_leaves, l2, least, categories=()):
 @pytest.mark.parametrize("l2", [0.0, 3.0])
 @pytest.mark.parametrize("form", ["numbers", "mixed"])
 def test_a_joint_tree_is_the_slow_one(form, l2):
-    table, y, slow = np.round(X, 1), GRID[:, :2] * [1, 20], {}
+    table, y, slow = np.round(2 * X) / 2, GRID[:, :2] * [1, 20], {}
     rows, numbers = table, table
     if form == "mixed":
         rows = MIXED[["v", "few", "w"]].round(1)
@@ -482,7 +513,8 @@ def test_a_joint_tree_is_the_slow_one(form, l2):
     model = joint(**how, max_iter=3).fit(rows, y)
     raw = np.broadcast_to(y.mean(axis=0), y.shape)
     for stage in model.staged_predict(rows):
-        raw = raw + 0.5 * slow_tree(numbers, y - raw, 6, l2, 5, **slow)
+        steps = slow_tree(numbers, (raw - y, np.ones(y.shape)), 6, how, 5, **slow)
+        raw = raw + 0.5 * steps
         np.testing.assert_allclose(stage, raw, rtol=1e-6, atol=1e-6)
     assert (model.n_trees_per_iteration_, model.n_outputs_) == (1, 2)
     (tree,) = model.estimators_[0]
@@ -491,34 +523,79 @@ def test_a_joint_tree_is_the_slow_one(form, l2):
     np.testing.assert_allclose(tree.predict(rows), model[:1].predict(rows) - y.mean(axis=0))
 
 
-OF_JOINT = ("squared_error", "absolute_error", "quantile", "huber")
+def odds(raw):
+    return 1 / (1 + np.exp(-raw))
+
+
+def shares(raw):
+    powers = np.exp(raw - raw.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+LABELS = np.c_[X[:, 0] > 0.3, X[:, 1] * X[:, 2] > 0, COUNTS > 2].astype(int)
+FOUR = np.eye(4)[CLASSES[:, 1]]
+NEWTON = {  # a target, what is fitted; of raw predictions: predictions, and second derivatives
+    "labels": (LABELS, LABELS, odds, lambda raw: odds(raw) * odds(-raw)),
+    "classes": (CLASSES[:, 1], FOUR, shares, lambda raw: shares(raw) * (1 - shares(raw))),
+    "poisson": (NUMBERS * [1, 1, 1e-9], NUMBERS * [1, 1, 1e-9], np.exp, np.exp),
+}
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("rules", ["plain", "no l2", "steps"])
+@pytest.mark.parametrize("name", NEWTON)
+def test_joint_trees_of_newton_steps_are_the_slow_ones(name, rules):
+    (target, y, predicted, hessian), table = NEWTON[name], np.round(2 * X) / 2
+    how = {"max_leaf_nodes": 6, "max_bins": None, "learning_rate": 0.5, "max_iter": 3}
+    how["l2_regularization"] = 0.0 if rules == "no l2" else 1.0
+    if rules == "steps":
+        how |= {"l1_regularization": 1.0, "max_delta_step": 0.7}
+    model = joint(loss=name, **how) if name == "poisson" else joint_classes(**how)
+    model.fit(table, target)
+    assert (model.n_trees_per_iteration_, model.n_iter_) == (1, 3)
+    raw = np.broadcast_to(np.log(y.mean(axis=0)), y.shape)
+    if name != "poisson":
+        raw = raw - (np.log(1 - y.mean(axis=0)) if name == "labels" else raw.mean())
+    for n in range(1, 4):
+        slow = slow_tree(table, (predicted(raw) - y, hessian(raw)), 6, how, 5)
+        raw = raw + 0.5 * np.clip(slow, -8, 8)
+        found = np.stack(answers(model[:n], table))
+        found = found[0] if name == "classes" else found[..., 1].T if name == "labels" else found.T
+        np.testing.assert_allclose(found, predicted(raw), rtol=1e-6)
+
+
+OF_JOINT = (*LOSSES, "log_loss")
 
 
 @settings(max_examples=20, deadline=None)
 @given(
     st.permutations(range(3)),
     st.sampled_from(OF_JOINT),
-    st.sampled_from([{}, DRAWS, {"max_bins": 20, "max_depth": 3, "max_leaf_nodes": None}]),
+    st.sampled_from([*RULES[:2], NO_PATH, RULES[3]]),
     st.sampled_from([*WEIGHTS]),
 )
 def test_targets_of_a_joint_tree_may_be_permuted(order, loss, rules, weight):
-    y = NUMBERS / NUMBERS.std(axis=0)
-    one = joint(loss=loss, **rules).fit(MIXED, y, WEIGHTS[weight])
-    other = joint(loss=loss, **rules).fit(MIXED, y[:, order], WEIGHTS[weight])
-    np.testing.assert_array_equal(one.predict(MIXED)[:, order], other.predict(MIXED))
+    y = CLASSES if loss == "log_loss" else NUMBERS / NUMBERS.std(axis=0)
+    kind = joint_classes if loss == "log_loss" else partial(joint, loss=loss)
+    one = answers(kind(**rules).fit(MIXED, y, WEIGHTS[weight]), MIXED)
+    other = answers(kind(**rules).fit(MIXED, y[:, order], WEIGHTS[weight]), MIXED)
+    for place, own in zip(order, other, strict=True):
+        np.testing.assert_array_equal(one[place], own)
 
 
 @pytest.mark.one_of(3)
+@pytest.mark.parametrize("rules", [DRAWS, NO_PATH], ids=["draws", "steps"])
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("loss", OF_JOINT)
-def test_a_target_twice_is_the_target(loss, weight):
-    y = NUMBERS[:, 0]
-    once = regressor(loss=loss, **DRAWS).fit(MIXED, y, WEIGHTS[weight])
-    twice = joint(loss=loss, **DRAWS).fit(MIXED, np.c_[y, y], WEIGHTS[weight])
-    for own in twice.predict(MIXED).T:
-        np.testing.assert_array_equal(own, once.predict(MIXED))
-    of_one = joint(loss=loss, **DRAWS).fit(MIXED, y, WEIGHTS[weight])
-    np.testing.assert_array_equal(of_one.predict(MIXED), once.predict(MIXED))
+def test_a_target_twice_is_the_target(loss, weight, rules):
+    y = CLASSES[:, 0] if loss == "log_loss" else NUMBERS[:, 0]
+    kind = classifier if loss == "log_loss" else partial(regressor, loss=loss)
+    (once,) = answers(kind(**rules).fit(MIXED, y, WEIGHTS[weight]), MIXED)
+    for n in (1, 2, 3):
+        several = kind(multi_strategy="multi_output_tree", **rules)
+        several.fit(MIXED, np.tile(y, (n, 1)).T if n > 1 else y, WEIGHTS[weight])
+        for own in answers(several, MIXED):
+            np.testing.assert_array_equal(own, once)
 
 
 def test_joint_trees_without_splits_have_importances():
@@ -526,12 +603,15 @@ def test_joint_trees_without_splits_have_importances():
     np.testing.assert_array_equal(model.feature_importances_, np.zeros(HOLES.shape[1]))
 
 
-def test_weights_of_joint_trees_are_repeats():
+@pytest.mark.parametrize("name", ["squared_error", *NEWTON])
+def test_weights_of_joint_trees_are_repeats(name):
     how = {"min_samples_leaf": 1, "max_bins": None}
     rows = np.repeat(np.arange(N_ROWS), COUNTS.astype(int))
-    weighed = joint(**how).fit(HOLES, GRID, COUNTS)
-    repeated = joint(**how).fit(HOLES[rows], GRID[rows])
-    np.testing.assert_array_equal(weighed.predict(X), repeated.predict(X))
+    y = GRID if name in ("squared_error", "poisson") else NEWTON[name][0]
+    kind = joint_classes if name in ("labels", "classes") else partial(joint, loss=name)
+    weighed, repeated = kind(**how).fit(HOLES, y, COUNTS), kind(**how).fit(HOLES[rows], y[rows])
+    for own, other in zip(answers(weighed, X), answers(repeated, X), strict=True):
+        np.testing.assert_array_equal(own, other)
 
 
 def test_joint_trees_go_on_and_end():
@@ -563,24 +643,28 @@ def test_joint_trees_go_on_and_end():
     )
 
 
-JOINT_REFUSES = {
-    "poisson": ({"loss": "poisson"}, "the loss 'poisson'"),
-    "own": ({"loss": Squares()}, "the loss 'Squares'"),
-    "monotonic": ({"monotonic_cst": [1, 0, 0, 0, 0]}, "monotonic_cst"),
-    "l1": ({"l1_regularization": 1.0}, "l1_regularization"),
-    "smooth": ({"path_smooth": 1.0}, "path_smooth"),
-    "delta": ({"max_delta_step": 1.0}, "max_delta_step"),
-}
-
-
-@pytest.mark.parametrize("name", JOINT_REFUSES)
+@pytest.mark.parametrize("name", ["path_smooth", "monotonic_cst"])
 def test_what_joint_trees_do_not_do(name):
-    given, what = JOINT_REFUSES[name]
-    with pytest.raises(ValueError, match=f"does not support {what}") as error:
-        joint(**given).fit(X, NUMBERS)
-    assert "one_output_per_tree" in str(error.value)
+    refused = {"path_smooth": 1.0} if name == "path_smooth" else {"monotonic_cst": [1, 0, 0, 0, 0]}
+    with pytest.raises(ValueError, match=f"does not support {name}.*one_output_per_tree"):
+        joint(**refused).fit(X, NUMBERS)
+    joint(**refused).fit(X, NUMBERS[:, 0])  # which has trees of one output anyway
+    with pytest.raises(ValueError, match=f"does not support {name}|Monotonicity constraints"):
+        joint_classes(**refused).fit(X, CLASSES[:, 1])
 
 
-def test_classes_have_no_joint_trees():
-    with pytest.raises(ValueError, match="the loss 'log_loss'"):
-        classifier(multi_strategy="multi_output_tree").fit(X, CLASSES)
+def test_exports_of_joint_trees_of_classes_have_a_tree_for_each():
+    model, target = (
+        joint_classes().fit(X, CLASSES[:, 1]),
+        joint_classes().fit(X, CLASSES).of_target(1),
+    )
+    for own in (model, target):
+        shares = own.predict_proba(X)
+        session = pytest.importorskip("onnxruntime").InferenceSession(
+            to_onnx(own).SerializeToString()
+        )
+        np.testing.assert_allclose(session.run(None, {"X": X})[1], shares, atol=1e-14)
+        booster = pytest.importorskip("lightgbm").Booster(model_str=to_lightgbm(own))
+        np.testing.assert_allclose(booster.predict(X), shares, atol=1e-14)
+    step = model.estimators_[0, 0].predict(X)[:, 1]
+    np.testing.assert_allclose(to_sklearn(model, tree=1).predict(X), step, atol=1e-14)

@@ -64,6 +64,7 @@ def boosted(
     return made(model, X, y, w, way, 4 if entry == "folds" else None)
 
 
+STEPS = {"l1_regularization": 0.1, "max_delta_step": 1.0}
 SEVERAL = (  # loss, table, rows, weight, strategy, rules
     ("squared_error", "numbers", 4_000, "none", "one_output_per_tree", RULES[1]),
     ("huber", "mixed", 3_000, "whole", "one_output_per_tree", RULES[5]),
@@ -74,6 +75,9 @@ SEVERAL = (  # loss, table, rows, weight, strategy, rules
     ("huber", "wide", 2_000, "fractions", "multi_output_tree", RULES[6]),
     ("squared_error", "mixed", 3_000, "whole", "multi_output_tree", RULES[5]),
     ("squared_error", "sparse", 2_000, "fractions", "multi_output_tree", RULES[4]),
+    ("log_loss", "mixed", 3_000, "whole", "multi_output_tree", RULES[1]),
+    ("log_loss", "sparse", 2_000, "none", "multi_output_tree", RULES[5]),
+    ("poisson", "mixed", 3_000, "fractions", "multi_output_tree", STEPS),
 )
 
 
@@ -90,7 +94,7 @@ def several(
     X, of_classes = table(table_kind, n_rows), loss == "log_loss"
     if of_classes:
         y = np.column_stack([target(table_kind, n_rows, n) for n in (2, 4)])
-        model = dtrees.GradientBoostingClassifier()
+        model = dtrees.GradientBoostingClassifier(multi_strategy=strategy)
     else:
         own = target(table_kind, n_rows, 0)
         y = np.column_stack([own, 50 * np.sqrt(own), own[::-1]])

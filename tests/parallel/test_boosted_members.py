@@ -107,19 +107,25 @@ class TestOneHash:
         assert model.train_score_.tolist() == alone.train_score_.tolist()
 
     @pytest.mark.one_of(3)
-    @pytest.mark.parametrize("form", ["categories", "sparse", "median"])
+    @pytest.mark.parametrize("form", ["categories", "classes", "sparse classes", "median"])
     def test_trees_of_all_targets(self, form, three):
         how = {"multi_strategy": "multi_output_tree", "subsample": 0.7, "max_features": 0.8}
         y, table = np.c_[F, 1 - F**2, np.cos(5 * F)], X * (np.abs(X) > 0.7)
-        if form == "sparse":
+        of_classes = "classes" in form
+        if form == "classes":
+            y = np.digitize(F, [0.3, 0.6])
+        elif of_classes:
+            y = np.c_[F > 0.5, np.digitize(F**2, [0.1, 0.4])].astype(int)
+        if form == "sparse classes":
             lazy = da.from_array(table, chunks=((10, 300, 290), -1)).map_blocks(sp.csr_matrix)
         else:
             table = pd.DataFrame(table, columns=list("abcde"))
             table["few"] = pd.Categorical(np.arange(len(X)) % 5)
             table["many"] = pd.Categorical(np.arange(len(X)) ** 2 % 97)
             lazy = dd.from_pandas(table, npartitions=4)
-            how["loss"] = "quantile" if form == "median" else "huber"
-        model = model_of("numbers", **how)[0]
+            if not of_classes:
+                how["loss"] = "quantile" if form == "median" else "huber"
+        model = model_of("three classes" if of_classes else "numbers", **how)[0]
         if form == "median":
             model.set_params(quantile=0.5)
         alone = clone(model).fit(table, y, sample_weight=WEIGHT)

@@ -63,7 +63,7 @@ from dtrees.core.grow._node_buffer cimport (
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._team cimport Team, lead
 from dtrees.core.histogram._layout cimport GRADIENTS, OUTPUTS, CellKind
-from dtrees.core.search._criterion cimport soft_threshold
+from dtrees.core.search._criterion cimport mean_hessian, soft_threshold
 from dtrees.core.search._open_node cimport OpenNode, free_node, value_of_node
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
@@ -132,7 +132,8 @@ cdef class LeafWiseGrower:
     of the rows of the table; None: many categories pay nothing. `part` says which part of the
     columns is searched here, and how many parts there are, where others grow the same trees from
     other rows; a number beyond the last one: none is. None: all rows are here. `order` are outputs
-    that trees have together, in the order in which scores are added up; None: they have one.
+    that trees have together, in the order in which scores are added up; None: they have one. They
+    have second derivatives each, or with `are_alike` the same, and no step is regularized.
     """
     cdef ColumnBlocks blocks
     cdef Team team
@@ -158,7 +159,7 @@ cdef class LeafWiseGrower:
     cdef uint64_t[:, ::1] derivatives
     cdef readonly int n_outputs
     cdef const int64_t[::1] order       # of several outputs, in y
-    cdef double[::1] scale              # units of their gradients, the coarsest being 1
+    cdef double[::1] scale              # units of their fields, the coarsest being 1
     cdef const uint32_t[::1] chosen
     cdef const uint32_t* first_chosen   # NULL: all rows of the table
     cdef RowSquares squares             # or None: many categories pay nothing
@@ -181,7 +182,7 @@ cdef class LeafWiseGrower:
 
     def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Team team not None,
                   const uint32_t[::1] chosen=None, RowSquares squares=None, part=None,
-                  const int64_t[::1] order=None):
+                  const int64_t[::1] order=None, bint are_alike=True):
         cdef int64_t b
         cdef RowStatistics of_row
         cdef CellKind kind = GRADIENTS
@@ -208,11 +209,13 @@ cdef class LeafWiseGrower:
         self.n_outputs = 1 if order is None else order.shape[0]
         if self.n_outputs > 1:
             self.order = order
-            self.scale = np.ones(self.n_outputs)
+            self.scale = np.ones(self.n_outputs if are_alike else 2 * self.n_outputs)
             self.store.n_outputs = self.n_outputs
             self.params.n_statistics = 1 + self.n_outputs
-            self.params.criterion.n_classes = self.params.criterion.n_outputs = self.n_outputs
+            self.params.criterion.n_outputs = self.n_outputs
+            self.params.criterion.n_classes = <int>self.scale.shape[0]
             self.params.criterion.sums_numbers = True
+            self.params.criterion.has_hessians = not are_alike
             self.params.criterion.scale = &self.scale[0]
             self.params.layout.to_next_output = to_next_output(&self.store)
             kind = OUTPUTS
@@ -254,7 +257,7 @@ cdef class LeafWiseGrower:
         free(self.leaves)
         free_node_buffer(&self.out)
 
-    def grow(self, derivatives, int64_t hessian, gradient, units, uint64_t number=0,
+    def grow(self, derivatives, hessian, gradient, units, uint64_t number=0,
              RowDraws row_draws=None, double row_hessian=1.0):
         """Grow one tree from the rows that are here; arguments as for `begin`."""
         cdef bint complete
@@ -264,7 +267,7 @@ cdef class LeafWiseGrower:
         if not complete:
             raise MemoryError
 
-    def begin(self, derivatives, int64_t hessian, gradient, units, uint64_t number=0,
+    def begin(self, derivatives, hessian, gradient, units, uint64_t number=0,
               RowDraws row_draws=None, double row_hessian=1.0, drawn=None, n_rows=None):
         """Begin a tree, whose records are `piece` once it has grown.
 
@@ -276,11 +279,12 @@ cdef class LeafWiseGrower:
         have rows, too, all sums are those of all of them: `n_rows` are their rows, and `drawn` what
         `sums_of_drawn` says of all.
 
-        Of several outputs, derivatives are uint64 (n_outputs, n_rows), whose hessians are equal;
-        `gradient`, the unit of gradients and `drawn` are lists. All are in the order of scores.
+        Of several outputs, derivatives are uint64 (n_outputs, n_rows); `hessian`, `gradient`, both
+        units and `drawn` are lists. All are in the order of scores.
         """
-        cdef double unit = units[0]
-        gradients, gradient_units = np.atleast_1d(gradient).tolist(), np.atleast_1d(units[1])
+        hessian_units, gradient_units = map(np.atleast_1d, units)
+        hessians, gradients = np.atleast_1d(hessian).tolist(), np.atleast_1d(gradient).tolist()
+        cdef double unit = hessian_units.max()
         cdef double gradient_unit = gradient_units.max()
         cdef Totals* totals
         cdef int64_t n_all
@@ -308,6 +312,8 @@ cdef class LeafWiseGrower:
             self.store.searches[i].min_weight = self.params.limits.min_weight
         self.params.limits.tree = number
         self.draws.begin_tree(&self.params)
+        for i in range(self.n_leaves):
+            free_node(&self.leaves[i].node)
         self.out.count = self.out.n_words = self.n_leaves = self.open_leaves.n = self.n_taken = 0
         self.store.told = NULL
         self.has_grown = False
@@ -316,16 +322,17 @@ cdef class LeafWiseGrower:
         memset(self.leaves, 0, sizeof(Leaf))
         totals = &self.leaves[0].node.totals
         totals.n = n_all = self.n_rows if n_rows is None else n_rows
-        totals.weight = hessian
+        totals.weight = hessians[0]
         totals.target = gradients[0]
         if row_draws is not None:
             of_outputs = [drawn] if self.n_outputs == 1 else drawn
             if drawn is None:
                 of_outputs = [sums_of_drawn(row_draws, own) for own in self.derivatives]
             totals.n, totals.weight, totals.target = of_outputs[0]
-            gradients = [own[2] for own in of_outputs]
+            hessians, gradients = zip(*(own[1:] for own in of_outputs))
         if self.n_outputs > 1:
-            self.begin_outputs(gradients, gradient_units / gradient_unit)
+            scale = *(gradient_units / gradient_unit), *(hessian_units / unit)
+            self.begin_outputs((*gradients, *hessians), scale)
         with nogil:
             self.leaves[0].n_here = self.n_drawn
             self.leaves[0].node.parent = -1
@@ -337,15 +344,17 @@ cdef class LeafWiseGrower:
             self.leaves[0].node.above.value = value_of_node(&self.params, &self.leaves[0].node, 0)
             self.params.criterion.path_smooth = self.path_smooth
 
-    cdef begin_outputs(self, gradients, scale):
-        """Give the root the gradients of all outputs, and these their units."""
+    cdef begin_outputs(self, sums, scale):
+        """Give the root the fields of all outputs, and these their units."""
         cdef OpenNode* root = &self.leaves[0].node
-        cdef int o
-        root.class_totals = <int64_t*>malloc(self.n_outputs * sizeof(int64_t))
+        cdef int k
+        root.class_totals = <int64_t*>malloc(self.scale.shape[0] * sizeof(int64_t))
         if root.class_totals == NULL:
             raise MemoryError
-        for o in range(self.n_outputs):
-            root.class_totals[o], self.scale[o] = gradients[o], scale[o]
+        for k in range(self.scale.shape[0]):
+            root.class_totals[k], self.scale[k] = sums[k], scale[k]
+        if self.params.criterion.has_hessians:
+            root.totals.weight = mean_hessian(&self.params.criterion, root.class_totals)
 
     def expand(self):
         """Go on with a tree until some of its nodes are to be counted: how many.
@@ -829,8 +838,8 @@ cdef class LeafWiseGrower:
         for i in range(self.n_leaves):
             leaf = self.leaves + i
             give_back_histogram(&self.store, &leaf.node)
-            free_node(&leaf.node)
             if not leaf.is_in_tree:
+                free_node(&leaf.node)
                 continue
             if leaf.left > 0:
                 make_leaf(self.out.nodes + leaf.node.record)
@@ -1088,7 +1097,8 @@ def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, do
     cdef int64_t total = 0
     cdef double[::1] units = np.empty(S - 1)
     cdef int[::1] shifts = np.zeros(S - 1, dtype=np.intc)
-    cdef double largest, of_leaf, n_rounded
+    cdef double largest, of_leaf, n_rounded, l1, l2
+    cdef bint has_hessians = grower.params.criterion.has_hessians
     cdef int64_t i, o, at
     cdef int exponent
     assert is_newton or (steps.shape[0] == S - 1 and steps.shape[1] == n)
@@ -1103,6 +1113,9 @@ def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, do
             total += sums[i, 0]
         for o in range(S - 1):
             at = o if S == 2 else grower.order[o]
+            l1, l2 = grower.l1, grower.l2
+            if has_hessians:
+                l1, l2 = l1 / grower.scale[o], l2 / grower.scale[S - 1 + o]
             largest = 0
             for i in range(n):
                 if is_newton:
@@ -1111,8 +1124,9 @@ def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, do
                         n_rounded = <double>sums[i, 0] * weight_unit
                     own = grower.out.statistics + S * grower.leaves[i].node.record
                     of_output[0], of_output[1] = own[0], own[1 + o]
-                    stored[i] = rate * newton_step(of_output, n_rounded, grower.l1, grower.l2,
-                                                   shifts[o], most)
+                    if has_hessians:
+                        of_output[0] = grower.leaves[i].node.class_totals[S - 1 + o]
+                    stored[i] = rate * newton_step(of_output, n_rounded, l1, l2, shifts[o], most)
                 else:
                     stored[i] = steps[o, i]
                 largest = max(largest, fabs(stored[i]))

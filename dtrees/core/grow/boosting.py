@@ -148,8 +148,8 @@ class Growing:
     the number of the first iteration. `subsample` says how likely a row is among those that an
     iteration is grown from, by draws of `seed`. Draws of columns depend on the number of a tree
     among those of its output: they are those of a model of this output alone. With an `order`,
-    int64 (n_outputs,), a tree has all outputs, whose scores are added up in it; all have the same
-    second derivatives.
+    int64 (n_values,), a tree has all values, those of each output side by side, whose scores are
+    added up in it.
     """
 
     loss: AnyLoss
@@ -166,6 +166,12 @@ class Growing:
     def n_trees(self) -> int:
         """Trees of an iteration."""
         return len(self.initial) if self.order is None else 1
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all values have the same second derivatives, and no step is regularized."""
+        first, _ = losses_by_output(self.loss, len(self.initial))[0]
+        return first.largest_hessian == 1.0 and not self.rules.has_regularized_steps
 
 
 def boost(
@@ -325,10 +331,10 @@ class Booster:
         how = weight, team, are_counts, rows.chosen
         losses = losses_by_output(growing.loss, len(growing.initial))
         self._outputs = []
-        places = np.arange(len(losses)) if growing.order is None else np.argsort(growing.order)
-        for (loss, values), y, at in zip(losses, np.atleast_2d(rows.y), places, strict=True):
-            packed = self._packed[values if growing.order is None else slice(at, at + 1)]
-            to = self.raw[values], packed
+        places = np.arange(shape[0]) if growing.order is None else np.argsort(growing.order)
+        for (loss, values), y in zip(losses, np.atleast_2d(rows.y), strict=True):
+            at, end = places[values.start], places[values.stop - 1] + 1
+            to = self.raw[values], self._packed[at:end]
             derivatives = RowDerivatives(loss, growing.initial[values], y, *how, *to)
             self._outputs.append(OutputRows(loss, values, y, derivatives))
         of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FREE_CATEGORIES)
@@ -348,8 +354,9 @@ class Booster:
             n_codes = len(growing.initial) * int(rows.coded.n_codes.sum())
             is_whole = n_codes <= WHOLE_CODES or members.n_parts == 1
             part = (0, 1) if is_whole else (members.rank, members.n_parts)
-        about = growing.rules, self._hessian_bits, team, rows.chosen, squares, part, growing.order
-        self._new_grower = partial(LeafWiseGrower, blocks, *about)
+        about = growing.rules, self._hessian_bits, team, rows.chosen, squares, part
+        outputs = growing.order, growing.are_alike
+        self._new_grower = partial(LeafWiseGrower, blocks, *about, *outputs)
         self._growers = [self._new_grower()]  # those that grow no tree
         self._counts = np.empty(0, dtype=np.int64)  # room for those of nodes
         n_outputs = len(growing.initial) // growing.n_trees  # of a tree
@@ -369,10 +376,13 @@ class Booster:
 
         def of_tree(tree: Sequence[TreeRows]) -> tuple[Any, ...]:
             first = tree[0]
-            units = 2.0**-first.hessian_exponent, [2.0**-own.gradient_exponent for own in tree]
-            sums = first.hessian, [own.gradient for own in tree], units
+            exponents = [own.hessian_exponent for own in tree]
+            units = [2.0**-own for own in exponents], [2.0**-own.gradient_exponent for own in tree]
+            sums = [own.hessian for own in tree], [own.gradient for own in tree], units
             packed = first.packed if len(tree) == 1 else self._packed
-            return packed, *sums, first.number, self._draws, first.hessian / self._total_weight
+            coarsest = [own.hessian >> own.hessian_exponent - min(exponents) for own in tree]
+            of_row = sum(coarsest) // len(tree) / self._total_weight
+            return packed, *sums, first.number, self._draws, of_row
 
         def grow(k: int) -> None:
             try:
@@ -450,7 +460,7 @@ class Booster:
                 break
             exponents = found
         of_rows = zip(raw, derivatives.packed, self._sum(sums).tolist(), strict=True)
-        first = self._number * len(raw)
+        first = self._number * (len(raw) if self.growing.order is None else 1)
         return [
             TreeRows(loss, output.y, own_raw, packed, first + k, hessian, gradient, *exponents)
             for k, (own_raw, packed, (gradient, hessian)) in enumerate(of_rows)

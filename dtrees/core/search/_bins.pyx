@@ -26,7 +26,7 @@ from dtrees.core.histogram._layout cimport (
 from dtrees.core.search._categories cimport (
     add_to_subset, begin_bins, one_versus_rest, search_categories
 )
-from dtrees.core.search._criterion cimport most_of_difference
+from dtrees.core.search._criterion cimport mean_hessian, most_of_difference
 from dtrees.core.search._number_scan cimport least_reaching
 from dtrees.core.search._output_scan cimport scan_bins_of_outputs
 from dtrees.core.search._search cimport (
@@ -70,15 +70,21 @@ cdef void read_gradients(Search* q, const Layout* layout, const int64_t* cells,
     """Read bins from cells of gradients, whose fields depend on the layout."""
     cdef Bins* bins = q.bins
     cdef int64_t width = q.n_columns_of_target
+    cdef int64_t m = q.criterion.n_outputs if by_class(q) else 1
     cdef int64_t g = 0
     cdef int64_t i, o
+    cdef int64_t* fields
     for i in range(n_cells):
+        fields = bins.target + g * width
         bins.rank[g] = <uint32_t>i
         bins.row[g] = -1
-        bins.n[g] = decode_gradients(cells + 2 * i, layout.shift, bins.weight + g,
-                                     bins.target + g * width)
-        for o in range(1, width):
-            bins.target[g * width + o] = cells[o * layout.to_next_output + 2 * i + 1]
+        for o in range(m):
+            bins.n[g] = decode_gradients(cells + o * layout.to_next_output + 2 * i, layout.shift,
+                                         bins.weight + g, fields + o)
+            if width > m:
+                fields[m + o] = bins.weight[g]
+        if width > m:
+            bins.weight[g] = mean_hessian(q.criterion, fields)
         g += bins.n[g] > 0
     bins.count = g
 

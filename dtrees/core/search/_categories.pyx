@@ -38,7 +38,7 @@ from dtrees.core.data._structs cimport (
 )
 from dtrees.core.histogram._totals cimport Median, errors_about
 from dtrees.core.search._absolute_scan cimport median_of_bin
-from dtrees.core.search._criterion cimport NONE, Criterion, squares_of_classes, xlogx
+from dtrees.core.search._criterion cimport NONE, Criterion, hessian_of, squares_of_classes, xlogx
 from dtrees.core.search._search cimport (
     Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted,
     score_of_leaf
@@ -66,16 +66,34 @@ cdef struct Share:
     double weight           # of the class in the bin
 
 
+cdef inline int64_t axes_of(const Search* q) noexcept nogil:
+    """Numbers that a bin is a point of: fields, but for hessians."""
+    return q.criterion.n_outputs if q.criterion.has_hessians else q.criterion.n_classes
+
+
+cdef inline double share_of(const Search* q, int64_t g, int64_t a) noexcept nogil:
+    """Of a bin, times its weight; gradients of outputs are as if all had the same hessian."""
+    cdef const Criterion* c = q.criterion
+    cdef const int64_t* fields = q.bins.target + g * c.n_classes
+    cdef double weight = <double>q.bins.weight[g] + c.smoothing
+    cdef double found = <double>fields[a]
+    if c.sums_numbers:
+        found = found * c.scale[a]
+    if c.has_hessians:
+        found = found / (hessian_of(c, fields, <int>a, 0) + c.smoothing) * weight
+    return found
+
+
 cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept nogil:
     """The shares that are not zero, behind 3 K numbers of q.component; returns how many,
     -1 without memory."""
     cdef Bins* g = q.bins
-    cdef int64_t K = q.criterion.n_classes
+    cdef int64_t K = axes_of(q)
     cdef int64_t of_row = K if q.criterion.sums_numbers else q.criterion.n_outputs
     cdef int64_t most = min(count * K, q.totals.n * of_row)
     cdef int64_t size = 3 * K * sizeof(double) + most * sizeof(Share)
     cdef int64_t n_shares = 0
-    cdef int64_t i, a, t
+    cdef int64_t i, a
     cdef Share* shares
     if size > q.component_size:
         if not enlarge(q, <void**>&q.component, size):
@@ -84,13 +102,10 @@ cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept no
     shares = <Share*>(q.component + 3 * K)
     for i in range(count):
         for a in range(K):
-            t = g.target[(first + i) * K + a]
-            if t != 0:
+            if g.target[(first + i) * q.criterion.n_classes + a] != 0:
                 shares[n_shares].bin = <int32_t>i
                 shares[n_shares].label = <int32_t>a
-                shares[n_shares].weight = <double>t
-                if q.criterion.sums_numbers:
-                    shares[n_shares].weight = shares[n_shares].weight * q.criterion.scale[a]
+                shares[n_shares].weight = share_of(q, first + i, a)
                 n_shares += 1
     return n_shares
 
@@ -124,7 +139,7 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
     steps * (shares + K)). Returns False without memory.
     """
     cdef Bins* g = q.bins
-    cdef int64_t K = q.criterion.n_classes
+    cdef int64_t K = axes_of(q)
     cdef int64_t n_shares = collect_shares(q, first, count)
     cdef double* mean = q.component
     cdef double* axis = mean + K
@@ -148,10 +163,7 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
     for i in range(first, g.count):
         w = <double>g.weight[i]
         for a in range(K):
-            x = <double>g.target[i * K + a]
-            if q.criterion.sums_numbers:
-                x = x * q.criterion.scale[a]
-            x = x / (w + smoothing) - mean[a]
+            x = share_of(q, i, a) / (w + smoothing) - mean[a]
             image[a] += w * x * x
     b = 0
     for a in range(1, K):
@@ -268,7 +280,7 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
     cdef const Bins* g = q.bins
     cdef int64_t K = q.criterion.n_classes
     cdef const int64_t* of_class
-    cdef double D
+    cdef double D, w, whole
     cdef double found = 0
     cdef int64_t exact = 0
     cdef int64_t i, k
@@ -281,10 +293,13 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
     elif q.criterion.impurity == SQUARED_OUTPUTS or (by_class(q)
                                                      and q.criterion.impurity == GRADIENT):
         for i in range(g.count):
-            for k in range(K):
-                D = ((q.W * <double>g.target[i * K + k]
-                      - <double>g.weight[i] * <double>q.class_totals[k]) * q.criterion.scale[k])
-                found += D * D / <double>max(g.weight[i], 1)
+            for k in range(axes_of(q)):
+                whole = hessian_of(q.criterion, q.class_totals, <int>k, q.totals.weight)
+                w = hessian_of(q.criterion, g.target + i * K, <int>k, g.weight[i])
+                if whole > 0:
+                    D = ((q.W * <double>g.target[i * K + k]
+                          - w * (q.W / whole) * <double>q.class_totals[k]) * q.criterion.scale[k])
+                    found += D * D / (w if w > 0 else 1.0)
         found = total - found / q.W / q.W
     elif by_class(q):
         for i in range(g.count):
@@ -322,11 +337,12 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
 cdef double total_of_outputs(const Search* q, double unit) noexcept nogil:
     """Of several numbers, in the unit of the coarsest one; unit : of the moment."""
     cdef double found = <double>q.totals.moment * unit
-    cdef double S
+    cdef double S, W
     cdef int o
     for o in range(q.criterion.n_outputs):
         S = <double>q.class_totals[o] * q.criterion.scale[o]
-        found -= S * S / q.W
+        W = hessian_of(q.criterion, q.class_totals, o, q.totals.weight)
+        found -= S * S / W if W > 0 else 0
     return found
 
 
@@ -448,16 +464,17 @@ cdef bint may_beat(const Search* q, double least) noexcept nogil:
     cdef const Bins* g = q.bins
     cdef int64_t width = q.n_columns_of_target
     cdef double most = 0
-    cdef double s
+    cdef double s, w
     cdef int64_t i, k
     for i in range(g.count):
-        if g.weight[i] <= 0:
-            return True
-        for k in range(width):
+        for k in range(axes_of(q) if by_class(q) else 1):
             s = <double>g.target[i * width + k]
+            w = hessian_of(q.criterion, g.target + i * width, <int>k, g.weight[i])
+            if w <= 0:
+                return True
             if by_class(q):
                 s = s * q.criterion.scale[k]
-            most += s * s / <double>g.weight[i]
+            most += s * s / w
     return most * UPWARDS > least
 
 

@@ -57,6 +57,7 @@ cdef struct Criterion:
     int n_classes           # 0 for regression; of several outputs: fields
     int n_outputs           # 1, or how many outputs have fields
     bint sums_numbers       # fields are sums of numbers, not weights of classes
+    bint has_hessians       # gradients of outputs: behind them are fields of the hessians of each
     int value_field         # that of the value of a node: of the number, or of class 1 of two
     bint of_classes         # numbers are 1 for the last class of two of an output, else 0
     const double* scale     # of sums of several numbers: their units, the coarsest being 1
@@ -141,6 +142,23 @@ cdef inline double gradient_score(double S, double w, double rest, double s,
     w = w + l2
     rest = rest + l2
     return (s * s * rest + t * t * w) / (w * rest)
+
+
+cdef inline double hessian_of(const Criterion* c, const int64_t* fields, int o,
+                              int64_t weight) noexcept nogil:
+    """Of an output, in the unit of the coarsest one; without hessians of each, it is the weight."""
+    if c.has_hessians:
+        return <double>fields[c.n_outputs + o] * c.scale[c.n_outputs + o]
+    return <double>weight
+
+
+cdef inline int64_t mean_hessian(const Criterion* c, const int64_t* fields) noexcept nogil:
+    """The mean over outputs that have hessians each: what a side weighs."""
+    cdef double found = 0
+    cdef int o
+    for o in range(c.n_outputs):
+        found += hessian_of(c, fields, o, 0)
+    return <int64_t>(found / c.n_outputs)
 
 
 cdef inline double poisson_score(double S, double w, double rest, double s) noexcept nogil:

@@ -17,7 +17,9 @@ from dtrees.core.histogram._totals cimport product_of
 from dtrees.core.search._absolute_errors cimport (
     AbsoluteErrors, errors_of_sides, free_errors, new_errors, twice_median
 )
-from dtrees.core.search._criterion cimport Criterion, rounded, squared_score, xlogx
+from dtrees.core.search._criterion cimport (
+    Criterion, gradient_score, hessian_of, rounded, squared_score, xlogx
+)
 from dtrees.core.search._open_node cimport OpenNode, begin_bounds, constrained_score, loss_of_node
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 
@@ -185,6 +187,8 @@ cdef void finish_node(Search* q) noexcept nogil:
         raw = raw / q.W
     elif q.criterion.impurity != GRADIENT:
         raw = raw - score_of_leaf(q)
+    elif q.criterion.has_hessians:
+        raw = raw - score_of_steps(q, q.class_totals)
     elif q.criterion.n_outputs > 1:
         raw = raw - squares_of_gradients(q) / (q.W + q.criterion.l2)
     else:
@@ -340,6 +344,8 @@ cdef double score_of_gradients(const Search* q, bint down) noexcept nogil:
     cdef double others = 0
     cdef double s, t, scale
     cdef int o
+    if q.criterion.has_hessians:
+        return score_of_steps(q, q.side)
     for o in range(q.criterion.n_outputs):
         scale = q.criterion.scale[o]
         s = <double>q.side[o] * scale
@@ -347,6 +353,34 @@ cdef double score_of_gradients(const Search* q, bint down) noexcept nogil:
         side += s * s
         others += t * t
     return gini_score(rest, w, others, side) if down else gini_score(w, rest, side, others)
+
+
+cdef inline double loss_of_side(const Search* q, double w, double s) noexcept nogil:
+    """What the best step of a side takes off the loss, twice; without a hessian it has none."""
+    if w + q.criterion.l2 <= 0:
+        return 0
+    if is_bound(q):
+        return loss_of_node(&q.monotonic, q.criterion, w, s)
+    return s * s / (w + q.criterion.l2)
+
+
+cdef double score_of_steps(const Search* q, const int64_t* fields) noexcept nogil:
+    """What the best steps of a side with these fields, and of the rest of the node, take off the
+    loss, twice: of outputs that have hessians each."""
+    cdef const Criterion* c = q.criterion
+    cdef double found = 0
+    cdef double S, s, w, rest
+    cdef int o
+    for o in range(c.n_outputs):
+        S = <double>q.class_totals[o] * c.scale[o]
+        s = <double>fields[o] * c.scale[o]
+        w = hessian_of(c, fields, o, 0)
+        rest = hessian_of(c, q.class_totals, o, 0) - w
+        if w > 0 and rest > 0 and not is_bound(q):
+            found += gradient_score(S, w, rest, s, c.l2)
+        else:
+            found += loss_of_side(q, w, s) + loss_of_side(q, rest, S - s)
+    return found
 
 
 cdef double score_of_medians(Search* q, bint down) noexcept nogil:
@@ -421,7 +455,7 @@ cdef double constrain_side(const Search* q, bint down, double score) noexcept no
     cdef int64_t w = q.totals.weight - q.w if down else q.w
     cdef int field = q.criterion.value_field
     cdef int64_t s = q.side[field] if by_class(q) else q.s
-    if q.errors != NULL:
+    if q.errors != NULL or q.criterion.has_hessians:
         return score    # which knows
     if down:
         s = (q.class_totals[field] if by_class(q) else q.totals.target) - s

@@ -42,9 +42,10 @@ others what it has found: a split, the sums of its left side, and of a subset th
 
 The cells of other columns in a histogram are of no use then.
 
-A tree of several outputs has a histogram for each of them, one behind the other. Rows and hessians
-are the same in all of them, so a boundary is permitted in all or none, and scores are added up.
-Sparse columns have no bounds then, and are out where they have too few rows.
+A tree of several outputs has a histogram for each of them, one behind the other. Rows are the same
+in all of them, and so are the hessians of some losses. Otherwise a side weighs what their mean is.
+A boundary is permitted in all or none, and scores are added up. Sparse columns have no bounds then,
+and are out where they have too few rows.
 """
 from libc.math cimport INFINITY, fabs, fmax, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -60,7 +61,7 @@ from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, IN_SUBSET, NO_RANK, Split, Totals
 from dtrees.core.histogram._layout cimport GRADIENTS, decode_gradients, subtract_words, words_of
 from dtrees.core.search._bins cimport reserve_bins, search_histogram
-from dtrees.core.search._criterion cimport NONE
+from dtrees.core.search._criterion cimport NONE, Criterion, mean_hessian
 from dtrees.core.search._gradient_scan cimport scan_gradients, scan_outputs
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport Limits, TrainParameters, may_use
@@ -380,6 +381,8 @@ cdef bint complete_outputs(BoostedStore* s, const Search* q, int32_t j, const St
     for o in range(s.n_outputs):
         if s.n_outputs > 1:
             totals.target = q.class_totals[o]
+        if q.criterion.has_hessians:
+            totals.weight = q.class_totals[s.n_outputs + o]
         if sums != NULL:
             complete_column(column, <const StoredSums*>(<const int64_t*>sums + o * stride),
                             &totals, shift, cells + o * stride)
@@ -397,12 +400,12 @@ cdef void search_column(BoostedStore* s, Search* q, int64_t* histogram,
     cdef uint32_t last = last_ordered(column)
     if s.is_bundled[j] and not complete_outputs(s, q, j, NULL, cells):
         return
-    if s.n_outputs > 1 and last == ALL_ORDERED:
-        scan_outputs(q, &s.store.params.layout, cells, column.n_codes, j)
-    elif last == ALL_ORDERED and PATH_IS_ON("gradient_scan"):
-        scan_gradients(q, &s.store.params.layout, cells, column.n_codes, j)
-    else:
+    if q.criterion.has_hessians or last != ALL_ORDERED or not PATH_IS_ON("gradient_scan"):
         search_histogram(q, &s.store.params.layout, cells, column.n_codes, j, last)
+    elif s.n_outputs > 1:
+        scan_outputs(q, &s.store.params.layout, cells, column.n_codes, j)
+    else:
+        scan_gradients(q, &s.store.params.layout, cells, column.n_codes, j)
 
 
 cdef void search_block(BoostedStore* s, int64_t b, OpenNode* node, const uint8_t* drawn,
@@ -610,10 +613,8 @@ cdef void tell_split(BoostedStore* s, OpenNode* node, Found* found) noexcept nog
     s.told = NULL
     choose_split(s, node, &found.split)
     route = route_of(&q.split, last_ordered(column), q.split_subset, q.split_subset_words)
-    sum_left(s, node, found.split.column, &route, &left)
+    sum_left(s, node, found.split.column, &route, &left, outputs_of(found))
     found.n_left, found.weight_left, found.target_left = left.n, left.weight, left.target
-    if s.n_outputs > 1:
-        sum_outputs_left(s, node, found.split.column, &route, outputs_of(found))
     if found.split.test != IN_SUBSET:
         return
     memset(has, 0, 2 * words_of_subset(column) * sizeof(uint64_t))
@@ -625,13 +626,13 @@ cdef void tell_split(BoostedStore* s, OpenNode* node, Found* found) noexcept nog
 
 
 cdef inline int64_t* outputs_of(const Found* found) noexcept nogil:
-    """The gradients of several outputs that the left side has."""
+    """The fields of several outputs that the left side has."""
     return <int64_t*>(found + 1)
 
 
 cdef int64_t words_of_outputs(const BoostedStore* s) noexcept nogil:
     """How many there are."""
-    return s.n_outputs if s.n_outputs > 1 else 0
+    return s.store.params.criterion.n_classes
 
 
 cdef void take_subset(BoostedStore* s, const Column* column) noexcept nogil:
@@ -742,33 +743,29 @@ cdef int64_t partition_rows(const BoostedStore* s, int32_t j, const Route* route
 
 
 cdef void sum_left(const BoostedStore* s, const OpenNode* node, int32_t j, const Route* route,
-                   Totals* left) noexcept nogil:
-    """What the left child has, read from the node's histogram, OUT. O(codes)."""
+                   Totals* left, int64_t* fields) noexcept nogil:
+    """What the left child has, read from the node's histogram, OUT; fields : those of several
+    outputs. O(codes)."""
     cdef const Column* column = s.store.params.columns + j
     cdef const int64_t* cells = node.histogram + CELL * s.cell_of_column[j]
+    cdef const Criterion* criterion = &s.store.params.criterion
     cdef int64_t code, hessian, gradient
-    memset(left, 0, sizeof(Totals))
-    for code in range(<int64_t>column.n_codes + 1):
-        if goes_left(route, <uint32_t>code):
-            left.n += decode_gradients(cells + CELL * code, s.store.params.layout.shift, &hessian,
-                                       &gradient)
-            left.weight += hessian
-            left.target += gradient
-
-
-cdef void sum_outputs_left(const BoostedStore* s, const OpenNode* node, int32_t j,
-                           const Route* route, int64_t* left) noexcept nogil:
-    """The gradients of all outputs that the left child has, OUT (n_outputs,). O(codes)."""
-    cdef const Column* column = s.store.params.columns + j
-    cdef const int64_t* cells = node.histogram + CELL * s.cell_of_column[j]
-    cdef int64_t code
     cdef int o
-    memset(left, 0, s.n_outputs * sizeof(int64_t))
     for o in range(s.n_outputs):
+        memset(left, 0, sizeof(Totals))
         for code in range(<int64_t>column.n_codes + 1):
             if goes_left(route, <uint32_t>code):
-                left[o] += cells[CELL * code + 1]
+                left.n += decode_gradients(cells + CELL * code, s.store.params.layout.shift,
+                                           &hessian, &gradient)
+                left.weight += hessian
+                left.target += gradient
         cells += to_next_output(s)
+        if s.n_outputs > 1:
+            fields[o] = left.target
+        if criterion.has_hessians:
+            fields[s.n_outputs + o] = left.weight
+    if criterion.has_hessians:
+        left.weight = mean_hessian(criterion, fields)
 
 
 cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
@@ -778,23 +775,20 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
     cdef int32_t j = store.search.split.column
     cdef OpenNode* left = member.left
     cdef OpenNode* right = member.right
-    cdef int o
+    cdef int64_t n_fields = words_of_outputs(s)
+    cdef int64_t k
     s.n_left_here = partition_rows(s, j, &member.route, s.rows + node.start, s.n_here)
-    if not open_children(node, 0, s.n_outputs, left, right):
+    if not open_children(node, 0, <int>n_fields, left, right):
         store.search.out_of_memory = True
         return
-    if s.n_outputs > 1:
-        if s.told == NULL:
-            sum_outputs_left(s, node, j, &member.route, left.class_totals)
-        else:
-            memcpy(left.class_totals, outputs_of(s.told), s.n_outputs * sizeof(int64_t))
-        for o in range(s.n_outputs):
-            right.class_totals[o] = node.class_totals[o] - left.class_totals[o]
     if s.told == NULL:
-        sum_left(s, node, j, &member.route, &left.totals)
+        sum_left(s, node, j, &member.route, &left.totals, left.class_totals)
     else:
         left.totals.n, left.totals.weight = s.told.n_left, s.told.weight_left
         left.totals.target = s.told.target_left
+        memcpy(left.class_totals, outputs_of(s.told), n_fields * sizeof(int64_t))
+    for k in range(n_fields):
+        right.class_totals[k] = node.class_totals[k] - left.class_totals[k]
     right.totals.n -= left.totals.n
     right.start += s.n_left_here
     right.totals.weight = node.totals.weight - left.totals.weight
