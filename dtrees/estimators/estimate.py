@@ -23,6 +23,7 @@ from dtrees._html import html_table
 from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.membership.shares import rows_of_share
+from dtrees.core.stores._dataset import LEAST_BY_ROW, MOST_BY_ROW
 from dtrees.estimators.adaboost import BaseAdaBoost
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan, columns_per_split, depth_of, least_rows, node_bytes
@@ -47,6 +48,8 @@ from dtrees.parallel.memory import (
 
 ROW_BYTES = 16  # of a row of a bag, in a tree that grows
 DEEPEST = 64  # levels beyond which no tree is spread
+NARROW = 255  # codes of a column that take a byte each
+SLOTS = 32  # columns whose codes random splits read side by side
 
 
 @dataclass(frozen=True)
@@ -254,6 +257,8 @@ def estimate_cost(
         n_threads = max(n_workers, n_threads * n_workers // machines.n_workers)
     else:
         found = _in_one_place(growth, size, machines, model, choice.regime == "replicated")
+        if estimator.splitter == "random":
+            found["bytes_per_worker"] += _bytes_by_row(size, growth.drawn)
     if growth.n_classes > 2:  # of less, nodes are nothing beside the rows
         leaf: int | float = estimator.min_samples_leaf
         least = least_rows(leaf) if isinstance(leaf, Integral) else rows_of_share(leaf, size.n_rows)
@@ -275,6 +280,14 @@ def estimate_cost(
         is_cluster=machines.is_cluster and choice.regime != "local",
         **found,
     )
+
+
+def _bytes_by_row(size: TableSize, drawn: int) -> int:
+    """Of the codes that random splits keep by row besides, at most."""
+    n_dense = size.n_bytes // max(1, size.n_rows)  # or fewer: sparse columns are not among them
+    n_columns = min(int(np.sum(size.n_codes <= NARROW)), n_dense)
+    is_read = LEAST_BY_ROW <= n_columns <= MOST_BY_ROW * drawn
+    return -(-n_columns // SLOTS) * SLOTS * size.n_rows * is_read
 
 
 def _of_boosting(

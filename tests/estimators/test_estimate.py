@@ -17,6 +17,7 @@ from dtrees import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     DecisionTreeClassifier,
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
@@ -68,6 +69,18 @@ def test_codes_are_those_of_the_fit():
 )
 def test_types_of_columns_bound_the_codes(table, n_bytes):
     assert estimate_cost(DecisionTreeClassifier(), table).code_bytes == n_bytes
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "max_features", "max_bins", "width"),
+    [(33, 1.0, 255, 64), (7, 1.0, 255, 0), (33, 2, 255, 0), (33, 1.0, 256, 0)],
+)
+def test_codes_of_random_splits_by_row(n_columns, max_features, max_bins, width):
+    table = np.zeros((1000, n_columns))
+    columns = {"max_features": max_features, "max_bins": max_bins}
+    drawn = estimate_cost(ExtraTreesRegressor(**columns), table)
+    best = estimate_cost(RandomForestRegressor(bootstrap=False, **columns), table)
+    assert drawn.bytes_per_worker == best.bytes_per_worker + width * 1000
 
 
 def test_nothing_is_computed():
