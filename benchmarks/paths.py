@@ -149,6 +149,12 @@ def _folds(
     return prepare
 
 
+def _scores(scale: Scale) -> Callable[[], Any]:
+    X, _ = _classes(scale)
+    model = dtrees.IsolationForest(random_state=0, n_jobs=1).fit(X)
+    return partial(model.score_samples, X)
+
+
 def _real(name: str, scale: Scale) -> tuple[Any, np.ndarray]:
     return data.real_part(name, scale)
 
@@ -201,6 +207,9 @@ WORKS: Mapping[str, Work] = {
     "extra trees": Work(
         "100,000 × 30 float32, two classes, 5 extra trees",
         _fit(_classes, "ExtraTrees", n_estimators=5),
+    ),
+    "isolation scores": Work(
+        "100,000 × 30 float32, scores of an isolation forest", _scores, FREQUENT
     ),
     "boosted covertype": Work(
         "covertype, 20,000 rows, 20 iterations", _fit(covertype, "GradientBoosting", max_iter=20)
@@ -281,6 +290,7 @@ PATHS: Mapping[str, SpecialPath] = {
         ),
         ("extra trees",),
     ),
+    "small_trees_by_eight": SpecialPath(("predict/walk_simd.h",), ("isolation scores",)),
     "intervals_of_shared_nodes": SpecialPath(
         (
             "search/_intervals.pyx",
@@ -428,7 +438,10 @@ def page_of(found: list[Row]) -> str:
 
 
 def digest_of(result: Any) -> str:
-    """One hash of the trees of a model, or of the scores and the final model of a validation."""
+    """One hash of the trees of a model, of the scores and the final model of a validation, or of
+    answers."""
+    if isinstance(result, np.ndarray):
+        return hashlib.sha256(result.tobytes()).hexdigest()
     found = hashlib.sha256()
     model = result
     if isinstance(result, dict):

@@ -1,8 +1,8 @@
 """Whether loops use registers of 256 bits.
 
-Scans of entries (`_two_class_scan`, `_number_scan`), random splits (`_random_split`) and partitions
-(`_partition`, `_shared_nodes`) have loops for them beside others. Which one runs is decided once,
-by what the processor has; the results are the same.
+Scans of entries (`_two_class_scan`, `_number_scan`), random splits (`_random_split`), partitions
+(`_partition`, `_shared_nodes`) and predictions (`_walk`) have loops for them beside others. Which
+one runs is decided once, by what the processor has; the results are the same.
 Nodes of few rows (`_few_rows`) ask for `pext` besides.
 """
 

@@ -56,9 +56,10 @@ and one that begins at 65534 what was not there at fit as well. Subsets of more 
 their bits elsewhere. Comparisons whose codes are no stretch are looked up on a way of their own.
 Forests that test nothing but `<=` on columns of numbers do with half as large a node.
 
-Blocks of rows are coded once and walk all trees, tree by tree; a row that is alone walks several
-trees at the same time. Few rows of numbers cost the calls, so one call codes them and walks. Cost
-of a row: O(used columns * log thresholds + trees * depth).
+Blocks of rows are coded once and walk all trees, tree by tree, small ones eight rows in a register
+(`walk_simd.h`); a row that is alone walks several trees at the same time. Few rows of numbers cost
+the calls, so one call codes them and walks. Cost of a row: O(used columns * log thresholds + trees
+* depth).
 
 The stored values of a sparse table are coded column by column, and put in the order of rows; a
 value that has the code of zero is left out. Rows that walk, a few at a time, are written into codes
@@ -83,6 +84,8 @@ from libc.string cimport memcpy
 from dtrees.core.data._columns cimport (
     STORED_U8, Column, Columns, code_at, columns_of, first_at_least
 )
+from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ABOVE, AT_MOST, IN_SUBSET
 from dtrees.core.predict._packed_forest cimport (
     GONE_LEFT, IS_OTHER, IS_SUBSET, MISSING, MISSING_LEFT, UNSEEN, UNSEEN_LEFT, Grown,
@@ -90,8 +93,13 @@ from dtrees.core.predict._packed_forest cimport (
 )
 from dtrees.core.stores._partition cimport Route, goes_left
 
+cdef extern from "predict/walk_simd.h" nogil:
+    int64_t walk_small(const int*, const uint16_t*, int64_t, int64_t, int32_t, int32_t*) noexcept
+
 cdef enum:
     IN_FLIGHT = 12
+    SMALL_TREE = 1024           # inner nodes
+    LEAST_BY_EIGHT = 128        # rows
     ROWS_ALONE = 4              # that walk one after the other, each down several trees
     BLOCK_CELLS = 65_536        # of sparse rows that walk together
     BLOCK_ROWS = 256            # the same: at most
@@ -495,12 +503,18 @@ cdef void walk_tree(PackedTrees forest, int64_t tree, const uint16_t* rows, int6
                     int32_t* leaves, bint with_missing) noexcept nogil:
     """Leaves of n rows in one tree: numbers among the leaves of the tree."""
     cdef int64_t first = forest.start[tree]
+    cdef int64_t done = 0
     cdef ForestRows walking
+    if (forest.rules == NULL and 0 < forest.start[tree + 1] - first <= SMALL_TREE
+            and n >= LEAST_BY_EIGHT and is_wide and PATH_IS_ON("small_trees_by_eight")):
+        done = walk_small(<const int*>(forest.nodes + first), rows, forest.n_slots, n,
+                          forest.root[tree], leaves)
     walking.nodes = forest.nodes + first if forest.rules == NULL else NULL
     walking.rules = forest.rules + first if forest.rules != NULL else NULL
     walking.words, walking.root = forest.words, forest.root[tree]
-    walking.codes, walking.width, walking.leaf = rows, forest.n_slots, leaves
-    walk_as(forest, &walking, n, with_missing)
+    walking.width = forest.n_slots
+    walking.codes, walking.leaf = rows + done * walking.width, leaves + done
+    walk_as(forest, &walking, n - done, with_missing)
 
 
 cdef void walk_row(PackedTrees forest, const uint16_t* row, int32_t* leaves,

@@ -10,6 +10,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees import RandomForestRegressor
 from dtrees.coding import CodeBook
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, Tree
 from dtrees.core.predict import packed_forest, raw
@@ -26,6 +27,7 @@ from tests.coding.examples import coded_columns
 from tests.core.predict.test_binned import grown
 from tests.core.predict.test_packed_forest import check, random_forest, stump
 from tests.core.predict.test_raw import SEEDS, numbers, random_tree
+from tests.registers import wide_registers
 
 
 def sparse_numbers(n_rows: int, n_columns: int, seed: int, share: float) -> np.ndarray:
@@ -232,3 +234,17 @@ def test_totals_that_do_not_fit():
     for total, first in ((np.zeros((8, 2)), 0), (np.zeros((9, 0)), 0), (np.zeros((9, 2)), -1)):
         with pytest.raises(ValueError, match="do not fit"):
             packed_forest.walk_values(part.trees, codes, total, first)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("power", [1, 6])  # of a target with a long tail: ways of unlike lengths
+def test_rows_reach_the_same_leaves_in_registers(missing, power):
+    X = numbers(700, 5, seed=power, missing=missing)
+    y = np.exp(np.nan_to_num(X[:, 0]) * power) + np.arange(700)
+    forest = RandomForestRegressor(3, random_state=0).fit(X, y)
+    with wide_registers(False):
+        expected = [(forest.apply(X[:n]), forest.predict(X[:n])) for n in (127, 128, 161, 700)]
+    for leaves, values in expected:
+        own = X[: len(leaves)]
+        np.testing.assert_array_equal(forest.apply(own), leaves)
+        np.testing.assert_array_equal(forest.predict(own), values)
