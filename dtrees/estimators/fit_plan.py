@@ -53,7 +53,7 @@ from dtrees.coding.target import (
     refuse_masked,
     units_of_cuts,
 )
-from dtrees.core.data.criteria import CRITERIA, OF_USER, OF_USER_NUMBERS
+from dtrees.core.data.criteria import OF_USER, OF_USER_NUMBERS
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.shares import Shares, rows_of_share
 from dtrees.core.predict.binned import CodedRows, LeafLookup
@@ -293,7 +293,6 @@ class FitPlan:
         """What trees and forests do not do with several targets, and whether it is asked for."""
         own = self.estimator
         return {
-            f"criterion={own.criterion!r}": not CRITERIA[self.criterion].has_outputs,
             "monotonic_cst (Monotonicity constraints are not supported with multiple output)": (
                 own.monotonic_cst is not None
             ),

@@ -310,10 +310,18 @@ def mean_out_of_bag(model, X):
         return [each / votes for each in sums]
 
 
-@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
-def test_numbers_out_of_bag(table, kind):
+@pytest.mark.parametrize(
+    ("kind", "criterion"),
+    [
+        (RandomForestRegressor, "squared_error"),
+        (ExtraTreesRegressor, "squared_error"),
+        (RandomForestRegressor, "absolute_error"),
+    ],
+)
+def test_numbers_out_of_bag(table, kind, criterion):
     X, _, y = table
     how = {"bootstrap": True, "oob_score": True, "n_estimators": 20, "random_state": 2}
+    how["criterion"] = criterion
     model = kind(**how).fit(X, y)
     (mean,) = mean_out_of_bag(model, X)
     np.testing.assert_allclose(model.oob_prediction_, mean, rtol=1e-12)
@@ -330,7 +338,8 @@ def test_numbers_out_of_bag(table, kind):
     twice = kind(**how).fit(X, np.c_[y[:, 0], y[:, 0]])
     for column in twice.oob_prediction_.T:
         np.testing.assert_array_equal(column, one.oob_prediction_)
-    assert twice.oob_score_ == one.oob_score_
+    both = (np.c_[each, each][voted] for each in (y[:, 0], one.oob_prediction_))
+    assert twice.oob_score_ == r2_score(*both)
     flat = kind(**how | {"oob_score": False, "oob_tol": 1.0, "n_estimators": 40}).fit(X, y)
     assert flat.n_estimators_ == 20 == len(flat.oob_scores_)
     assert flat.oob_scores_[-1] == model.oob_score_
@@ -406,13 +415,14 @@ def test_poisson_is_that_of_scikit_learn(weighted):
 
 
 @pytest.mark.parametrize("name", ["RandomForest", "ExtraTrees", "Bagging"])
-def test_forests_of_poisson(name):
+@pytest.mark.parametrize("criterion", ["poisson", "absolute_error"])
+def test_forests_of_counts(name, criterion):
     kind = getattr(dtrees, f"{name}Regressor")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     y = rng.poisson(np.exp(np.c_[X[:, 0], X[:, 1] - 1])).astype(float)
     models = [
-        kind(5, criterion="poisson", random_state=0, n_jobs=n_jobs).fit(table, y)
+        kind(5, criterion=criterion, random_state=0, n_jobs=n_jobs).fit(table, y)
         for n_jobs, table in [(1, X), (2, sp.csr_array(X))]
     ]
     with dask.config.set({"scheduler": "threads", "dtrees.gather-rows": 20}):
@@ -751,6 +761,10 @@ FOLDED = {
     "numbers": (DecisionTreeRegressor(random_state=0), {}),
     "weights": (DecisionTreeRegressor(random_state=0), {"sample_weight": True}),
     "poisson": (DecisionTreeRegressor(criterion="poisson", random_state=0), {}),
+    "medians": (
+        DecisionTreeRegressor(criterion="absolute_error", random_state=0),
+        {"sample_weight": True},
+    ),
     "labels": (DecisionTreeClassifier(random_state=0), {}),
     "heavy labels": (DecisionTreeClassifier(random_state=0), {"sample_weight": True}),
     "classes": (DecisionTreeClassifier(criterion="entropy", random_state=0), {}),

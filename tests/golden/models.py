@@ -280,6 +280,9 @@ SEVERAL = (
     ("BaggingRegressor", "numbers", 5_000, "squared_error", "none", {"max_samples": 0.5}),
     ("RandomForestClassifier", "mixed", 3_000, "gain_ratio", "whole", {"max_features": 2}),
     ("ExtraTreesClassifier", "sparse", 3_000, "chi_square", "none", {"max_depth": 7}),
+    ("DecisionTreeRegressor", "mixed", 4_000, "absolute_error", "fractions", {"max_depth": 8}),
+    ("RandomForestRegressor", "sparse", 3_000, "absolute_error", "none", {"max_features": 5}),
+    ("ExtraTreesRegressor", "steps", 5_000, "absolute_error", "whole", {"min_samples_leaf": 2}),
 )
 LABELS = (  # of two classes each: grown as numbers
     ("DecisionTreeClassifier", "numbers", 5_000, "gini", "none", {}),
@@ -301,7 +304,7 @@ def several(
     n_classes: tuple[int, ...] = (2, 3, 5),
 ) -> list[Any]:
     """A model of several targets."""
-    X, n_classes = table(kind, n_rows), (0, 0, 0) if criterion == "squared_error" else n_classes
+    X, n_classes = table(kind, n_rows), (0, 0, 0) if criterion.endswith("error") else n_classes
     y = np.column_stack([target(kind, n_rows, n) for n in n_classes])
     if not any(n_classes):
         rng = np.random.default_rng(n_rows)

@@ -30,7 +30,7 @@ from tests.laws.test_growth import assert_equal
 from tests.oracle.greedy import assert_tree_is_greedy
 
 SEEDS = st.integers(0, 2**32 - 1)
-CRITERIA = ("gini", "entropy", "squared_error", "poisson")
+CRITERIA = ("gini", "entropy", "squared_error", "absolute_error", "poisson")
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,10 @@ def test_outputs_may_be_permuted(example, seed):
     assert np.array_equal(np.hstack([values[k] for k in order]), other.value)
 
 
-@given(examples(ORDERED, CRITERIA[:3], min_classes=3, weights=("none", "integers")))
+@given(
+    examples(ORDERED, CRITERIA[:3], min_classes=3, weights=("none", "integers"))
+    | examples(criteria=("absolute_error",), draws=True, random_splits=True)
+)
 def test_an_output_twice_is_the_output(example):
     example = replace(example, class_weight=None)
     once, twice = fit(example), fit(with_outputs(example, np.column_stack([example.y] * 2)))

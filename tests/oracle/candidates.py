@@ -4,7 +4,8 @@ A table is a list of columns, a column a list of raw values: float, str (a categ
 (missing). What a column offers depends on the values present in the node:
 
     numbers only       each boundary between neighbours; all | missing
-    categories only    in the order of their means each prefix; all | missing
+    categories only    in the order of their means each prefix, or in those of the medians of each
+                       output; all | missing
                        three classes or more: all subsets, in the order of the Gray code
     both               `<= v` for each number, `> v` for each but the last, `= c` for each category
 
@@ -105,9 +106,10 @@ def _tests(column: Sequence[Value], rows, statistics: RowStatistics) -> Iterator
 def _subsets(column, rows, categories, statistics, all_alone) -> Iterator[list[str]]:
     if statistics.has_order:
         sums = {c: statistics.sums([i for i in rows if column[i] == c]) for c in categories}
-        ordered = sorted(categories, key=lambda c: (statistics.mean(sums[c]), c))
-        for k in range(1, len(ordered) + all_alone):
-            yield ordered[:k]
+        for mean in statistics.means:
+            ordered = sorted(categories, key=lambda c: (mean(sums[c]), c))
+            for k in range(1, len(ordered) + all_alone):
+                yield ordered[:k]
     elif 2 ** (len(categories) - 1) - 1 <= MAX_SUBSETS:
         for step in range(1, 2 ** (len(categories) - 1)):
             gray = step ^ (step >> 1)  # neighbours differ in one category; the last never enters

@@ -72,6 +72,10 @@ class RowStatistics:
         parts = tuple(a - b for a, b in zip(whole.parts, part.parts, strict=True))
         return Sums(whole.n - part.n, whole.weight - part.weight, parts)
 
+    def kept(self, sums: Sums) -> tuple[int, ...]:
+        """What a tree keeps of a node: of numbers, beside its weight."""
+        return sums.parts
+
     def target(self, sums: Sums) -> int:
         """What a node keeps beside its weight: of two classes the weight of class 1."""
         return sums.parts[-1]
@@ -82,6 +86,11 @@ class RowStatistics:
     def mean(self, sums: Sums) -> Fraction:
         """What categories are ordered by: the share of class 1, or the mean target."""
         return Fraction(sums.parts[-1], sums.weight)
+
+    @property
+    def means(self) -> list:
+        """Functions of sums that each give an order of the categories."""
+        return [self.mean]
 
     def gain(self, whole: Sums, left: Sums) -> Fraction | float:
         """Weighted impurity decrease of a split in the user's units."""

@@ -71,8 +71,7 @@ class Walk:
         whole = statistics.sums(rows)
         parts = whole.parts
         if not statistics.is_classification:
-            is_median = self.rules.criterion == "absolute_error"
-            parts = (whole.weight, *([statistics.target(whole)] if is_median else parts))
+            parts = (whole.weight, *statistics.kept(whole))
         assert tree.n_node_samples[node] == whole.n
         assert tuple(tree.statistics[node].tolist()) == parts
         weight = float(whole.weight * statistics.weight_unit)

@@ -49,6 +49,9 @@ class MedianStatistics(RowStatistics):
         exact *= self.weight_unit * self.y_unit / self.wy_unit
         return math.floor(exact + Fraction(1, 2))
 
+    def kept(self, sums: Sums) -> tuple[int, ...]:
+        return (self.target(sums),)
+
     def mean(self, sums: Sums) -> int:
         return self.twice_median(sums)
 

@@ -22,22 +22,30 @@ class OutputStatistics(RowStatistics):
     The parts of sums are those of all outputs, one behind the other.
     """
 
-    has_order = False  # all subsets of categories are tried
-
     def __init__(self, target, criterion: str) -> None:
         self.each = [
-            RowStatistics(of_output(target, k), criterion) for k in range(target.n_outputs)
+            statistics_of(of_output(target, k), criterion) for k in range(target.n_outputs)
         ]
+        self.order = target.order.tolist()
         first = self.each[0]
         self.criterion, self.is_classification = criterion, first.is_classification
         self.weight, self.weight_unit = first.weight, first.weight_unit
         self.offset = max(abs(own.offset) for own in self.each)
 
+    @property
+    def has_order(self) -> bool:
+        """Whether categories have an order, of each output; else all their subsets are tried."""
+        return self.criterion == "absolute_error"
+
+    @property
+    def means(self) -> list:
+        return [lambda sums, k=k: self.each[k].mean(self.parts_of(sums)[k]) for k in self.order]
+
     def parts_of(self, sums: Sums) -> list[Sums]:
         """The sums of each output."""
         found, at = [], 0
         for own in self.each:
-            n = own.n_parts if self.is_classification else 1
+            n = len(own.sums([]).parts)
             found.append(Sums(sums.n, sums.weight, sums.parts[at : at + n]))
             at += n
         return found
@@ -46,6 +54,10 @@ class OutputStatistics(RowStatistics):
         found = [own.sums(rows) for own in self.each]
         parts = tuple(part for own in found for part in own.parts)
         return Sums(found[0].n, found[0].weight, parts)
+
+    def kept(self, sums: Sums) -> tuple[int, ...]:
+        of_outputs = zip(self.each, self.parts_of(sums), strict=True)
+        return tuple(part for own, of_output in of_outputs for part in own.kept(of_output))
 
     def mean_of(self, values):
         return sum(values) / len(self.each)
@@ -85,6 +97,7 @@ def of_output(target, number: int) -> SimpleNamespace:
     own = target.of_outputs[number]
     return SimpleNamespace(
         kind=target.kind,
+        n_outputs=1,
         y=target.y[:, number],
         w=target.w,
         wy=None if target.wy is None else target.wy[:, number],

@@ -271,6 +271,10 @@ CASES |= {
         RandomForestRegressor(2, criterion="poisson", random_state=5),
         *(FRAME, np.maximum(SEVERAL_NUMBERS, 0), WEIGHTS),
     ),
+    "several absolute errors": (
+        RandomForestRegressor(2, criterion="absolute_error", random_state=5),
+        *(FRAME, SEVERAL_NUMBERS, WEIGHTS),
+    ),
     "several labels": (
         RandomForestClassifier(2, class_weight="balanced", random_state=5),
         *(X, SEVERAL_LABELS, WEIGHTS),

@@ -15,7 +15,6 @@ class Criterion:
 
     of_numbers: bool = False  # of regression; else of classes
     has_logarithms: bool = False  # sums of x log x are in a fixed point that depends on all rows
-    has_outputs: bool = False  # of several outputs it is the mean
     # of both sides, of which a function is told: nothing else is known of it
     is_function: bool = False
     # scores of whole intervals of codes are bounded (`dtrees.core.search._intervals`)
@@ -26,17 +25,15 @@ class Criterion:
     has_sums: bool = True
 
 
-FUNCTION = Criterion(is_function=True, has_bounds=False, has_known_gains=False, has_outputs=True)
+FUNCTION = Criterion(is_function=True, has_bounds=False, has_known_gains=False)
 OF_USER = "user"  # a `dtrees.criteria.Criterion`, of classes
 OF_USER_NUMBERS = "user_numbers"  # and of numbers
 OF_USERS = (OF_USER, OF_USER_NUMBERS)
 CRITERIA = {
-    "gini": Criterion(has_outputs=True),
-    "entropy": Criterion(
-        has_logarithms=True, has_bounds=False, has_known_gains=False, has_outputs=True
-    ),
-    "squared_error": Criterion(of_numbers=True, has_outputs=True),
-    "poisson": Criterion(of_numbers=True, has_logarithms=True, has_outputs=True),
+    "gini": Criterion(),
+    "entropy": Criterion(has_logarithms=True, has_bounds=False, has_known_gains=False),
+    "squared_error": Criterion(of_numbers=True),
+    "poisson": Criterion(of_numbers=True, has_logarithms=True),
     "absolute_error": Criterion(
         of_numbers=True, has_bounds=False, has_known_gains=False, has_sums=False
     ),

@@ -899,8 +899,14 @@ cdef class SingleTree:
         if self.params.criterion.n_classes > 0 and not claim_zeros(
                 <void**>&root.class_totals, self.params.criterion.n_classes * sizeof(int64_t)):
             raise MemoryError
+        if dataset.orders is not None:
+            order = dataset.orders
+            if not claim(<void**>&root.orders, order.nbytes):
+                raise MemoryError
+            memcpy(root.orders, &order[0], order.nbytes)
         with nogil:
-            sum_rows(&w.of_row, &self.params.layout, w.rows, n, &root.totals, root.class_totals)
+            sum_rows(&w.of_row, &self.params.layout, w.rows, root.orders, n, &root.totals,
+                     root.class_totals)
         describe(root, &self.params)
         if self.params.draws or root.is_leaf:
             return w

@@ -10,7 +10,8 @@ from dtrees.core.histogram._layout cimport Layout
 cdef void add_to_totals(const RowStatistics* of_row, const Layout* layout, int64_t row,
                         Totals* totals, int64_t* class_totals) noexcept nogil
 cdef void sum_rows(const RowStatistics* of_row, const Layout* layout, const uint32_t* rows,
-                   int64_t n, Totals* totals, int64_t* class_totals) noexcept nogil
+                   const uint32_t* orders, int64_t n, Totals* totals,
+                   int64_t* class_totals) noexcept nogil
 cdef bint are_alike(const RowStatistics* of_row, int64_t row, int64_t other) noexcept nogil
 cdef void range_of_rows(const RowStatistics* of_row, const uint32_t* rows, int64_t n,
                         Totals* totals) noexcept nogil

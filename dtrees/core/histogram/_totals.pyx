@@ -20,12 +20,16 @@ cdef inline int64_t weighted_target(const RowStatistics* of_row, int64_t row) no
 
 
 cdef void sum_rows(const RowStatistics* of_row, const Layout* layout, const uint32_t* rows,
-                   int64_t n, Totals* totals, int64_t* class_totals) noexcept nogil:
-    """Totals of n rows. class_totals, if not NULL: (n_classes,), overwritten."""
+                   const uint32_t* orders, int64_t n, Totals* totals,
+                   int64_t* class_totals) noexcept nogil:
+    """Totals of n rows. class_totals, if not NULL: (n_classes,), overwritten.
+
+    orders : of several medians, as in `OpenNode`; else NULL
+    """
     cdef int64_t i
     cdef Totals t
     if layout.impurity == ABSOLUTE:
-        sum_about_median(of_row, layout, rows, n, totals)
+        sum_about_medians(of_row, layout, rows, orders, n, totals, class_totals)
         return
     clear_totals(&t)
     if class_totals != NULL:
@@ -37,22 +41,34 @@ cdef void sum_rows(const RowStatistics* of_row, const Layout* layout, const uint
         range_of_rows(of_row, rows, n, totals)
 
 
-cdef void sum_about_median(const RowStatistics* of_row, const Layout* layout, const uint32_t* rows,
-                           int64_t n, Totals* totals) noexcept nogil:
-    """Totals of n rows in the order of y."""
+cdef void sum_about_medians(const RowStatistics* of_row, const Layout* layout,
+                            const uint32_t* rows, const uint32_t* orders, int64_t n,
+                            Totals* totals, int64_t* class_totals) noexcept nogil:
+    """Totals of n rows in the order of y, or of each output by `orders`."""
+    cdef int64_t n_outputs = max(of_row.n_outputs, 1)
     cdef Median m
-    cdef int64_t i
-    memset(&m, 0, sizeof(Median))
-    for i in range(n):
-        m.weight += weight_of(of_row, rows[i])
-    for i in range(n):
-        pass_row(&m, of_row.value[rows[i]], weight_of(of_row, rows[i]),
-                 weighted_target(of_row, rows[i]))
+    cdef int64_t i, o, at
+    cdef int64_t y = 0
+    cdef int64_t first = 0
     totals.n = n
-    totals.weight = m.weight
-    totals.lowest = of_row.value[rows[0]] if n > 0 else 0
-    totals.highest = of_row.value[rows[n - 1]] if n > 0 else 0
-    tell_median(&m, layout.shift, totals)
+    totals.weight = totals.lowest = totals.highest = 0
+    for i in range(n):
+        totals.weight += weight_of(of_row, rows[i])
+    for o in range(n_outputs):
+        memset(&m, 0, sizeof(Median))
+        m.weight = totals.weight
+        for i in range(n):
+            at = rows[i if orders == NULL else orders[o * n + i]]
+            y = of_row.value[at * n_outputs + o]
+            first = y if i == 0 else first
+            pass_row(&m, y, weight_of(of_row, at), weighted_target(of_row, at * n_outputs + o))
+        tell_median(&m, layout.shift, totals)
+        if orders == NULL:
+            totals.lowest, totals.highest = first, y
+        else:
+            class_totals[o] = totals.target
+            class_totals[n_outputs + o] = <int64_t>totals.moment
+            totals.highest |= y != first
 
 
 cdef void add_to_totals(const RowStatistics* of_row, const Layout* layout, int64_t row,

@@ -191,7 +191,7 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
     sums = shape.sums(sums)
     statistics = np.ascontiguousarray(sums[:, :n_statistics])
     if not CRITERIA[criterion].has_sums:
-        statistics[:, 1] = known[1]
+        statistics[:, 1:] = np.column_stack([known[k] for k in range(1, n_statistics)])
     all_of["statistics"] = statistics
     all_of["n_node_samples"] = sums[:, -1].copy()
     total = total_of(statistics, criterion, n_outputs)

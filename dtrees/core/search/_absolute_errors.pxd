@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._bits cimport leading_zeros, trailing_zeros
+from dtrees.core.search._criterion cimport Criterion
 
 cdef enum:
     LEVELS = 6              # 64 to this power is more than there are rows
@@ -20,6 +21,8 @@ cdef struct AbsoluteErrors:
     # of a growth
     bint weighted
     int shift               # `Criterion.shift_of_products`
+    double scale            # of several outputs, as in `Criterion`
+    AbsoluteErrors* next    # of the next output; NULL: it is the last one
     # of the node: n rows, with places 1 .. n
     int64_t n
     int64_t* y              # by place
@@ -42,13 +45,13 @@ cdef struct AbsoluteErrors:
     int64_t room
     int64_t room_of_rows
 
-cdef AbsoluteErrors* new_errors(bint weighted, int shift) noexcept nogil
+cdef AbsoluteErrors* new_errors(const Criterion* criterion, bint weighted) noexcept nogil
 cdef void free_errors(AbsoluteErrors* e) noexcept nogil
 cdef bint reserve_places(AbsoluteErrors* e, int64_t n, int64_t n_rows) noexcept nogil
 cdef void begin_places(AbsoluteErrors* e, int64_t whole) noexcept nogil
 cdef void clear_sides(AbsoluteErrors* e) noexcept nogil
 cdef void move_row(AbsoluteErrors* e, int64_t row) noexcept nogil
-cdef void move_places(AbsoluteErrors* e, const uint32_t* places, int64_t n) noexcept nogil
+cdef void move_bin(AbsoluteErrors* e, int64_t begin, int64_t n) noexcept nogil
 cdef int64_t errors_of_sides(const AbsoluteErrors* e) noexcept nogil
 cdef void note_word(const AbsoluteErrors* e, int64_t p, bint is_side) noexcept nogil
 cdef int64_t climb(const AbsoluteErrors* e, int64_t p, bint is_side, bint upwards) noexcept nogil

@@ -14,6 +14,8 @@ up to it.
 The next place of a set is in the same word of 64 bits, mostly. Else the words are looked up in a
 bit for each that has any, and so on. scikit-learn keeps Fenwick trees, at O(log rows) a row.
 
+Several outputs have places and medians each, and their errors are added up as doubles.
+
 All are integers in units of weighted targets. So errors are exact where weights have no digits
 beyond these (`Criterion.shift_of_products` is 0), and else off by the rounding of each row.
 """
@@ -26,30 +28,35 @@ from dtrees.core.data._memory cimport claim
 from dtrees.core.histogram._totals cimport product_of
 
 
-cdef AbsoluteErrors* new_errors(bint weighted, int shift) noexcept nogil:
-    """Without rows; NULL without memory. Freed by `free_errors`."""
-    cdef AbsoluteErrors* e = <AbsoluteErrors*>calloc(1, sizeof(AbsoluteErrors))
-    if e != NULL:
-        e.weighted = weighted
-        e.shift = shift
+cdef AbsoluteErrors* new_errors(const Criterion* criterion, bint weighted) noexcept nogil:
+    """Of each output, without rows; NULL without memory. Freed by `free_errors`."""
+    cdef int m = criterion.n_outputs
+    cdef AbsoluteErrors* e = <AbsoluteErrors*>calloc(m, sizeof(AbsoluteErrors))
+    cdef int o
+    for o in range(m if e != NULL else 0):
+        e[o].weighted = weighted
+        e[o].shift = criterion.shift_of_products
+        e[o].scale = criterion.scale[o] if m > 1 else 1.0
+        e[o].next = e + o + 1 if o < m - 1 else NULL
     return e
 
 
-cdef void free_errors(AbsoluteErrors* e) noexcept nogil:
+cdef void free_errors(AbsoluteErrors* errors) noexcept nogil:
+    cdef AbsoluteErrors* e = errors
     cdef int k
-    if e == NULL:
-        return
-    for k in range(LEVELS):
-        free(e.words[0][k])
-        free(e.words[1][k])
-    free(e.bits)
-    free(e.y)
-    free(e.w)
-    free(e.wy)
-    free(e.place)
-    free(e.of_bins)
-    free(e.bin)
-    free(e)
+    while e != NULL:
+        for k in range(LEVELS):
+            free(e.words[0][k])
+            free(e.words[1][k])
+        free(e.bits)
+        free(e.y)
+        free(e.w)
+        free(e.wy)
+        free(e.place)
+        free(e.of_bins)
+        free(e.bin)
+        e = e.next
+    free(errors)
 
 
 cdef bint reserve_places(AbsoluteErrors* e, int64_t n, int64_t n_rows) noexcept nogil:
@@ -106,26 +113,36 @@ cdef void begin_places(AbsoluteErrors* e, int64_t whole) noexcept nogil:
 cdef void clear_sides(AbsoluteErrors* e) noexcept nogil:
     """Let all rows be in the rest."""
     cdef int k
-    e.count = 0
-    e.held = e.n + 1        # the side begins as if 0 and n + 1 were there
-    e.errors = e.whole
-    memset(&e.side, 0, sizeof(Middle))
-    e.rest = e.node
-    e.bits[0] = 0
-    if e.n_levels == 1:
-        return
-    memset(e.bits, 0, bytes_of_level(e.n, 0))
-    for k in range(1, e.n_levels):
-        memset(e.words[0][k], 0xFF, bytes_of_level(e.n, k))
-        memset(e.words[1][k], 0, bytes_of_level(e.n, k))
+    while e != NULL:
+        e.count = 0
+        e.held = e.n + 1    # the side begins as if 0 and n + 1 were there
+        e.errors = e.whole
+        memset(&e.side, 0, sizeof(Middle))
+        e.rest = e.node
+        e.bits[0] = 0
+        if e.n_levels > 1:
+            memset(e.bits, 0, bytes_of_level(e.n, 0))
+        for k in range(1, e.n_levels):
+            memset(e.words[0][k], 0xFF, bytes_of_level(e.n, k))
+            memset(e.words[1][k], 0, bytes_of_level(e.n, k))
+        e = e.next
 
 
 cdef void move_row(AbsoluteErrors* e, int64_t row) noexcept nogil:
     """Move a row to the side."""
-    move_places(e, e.place + row, 1)
+    while e != NULL:
+        move_places(e, e.place + row, 1)
+        e = e.next
 
 
-cdef void move_places(AbsoluteErrors* e, const uint32_t* places, int64_t n) noexcept nogil:
+cdef void move_bin(AbsoluteErrors* e, int64_t begin, int64_t n) noexcept nogil:
+    """Move n rows to the side, whose places begin there in those of all bins."""
+    while e != NULL:
+        move_places(e, e.of_bins + begin, n)
+        e = e.next
+
+
+cdef inline void move_places(AbsoluteErrors* e, const uint32_t* places, int64_t n) noexcept nogil:
     """Move n places to the side."""
     cdef int64_t i, p
     for i in range(n):

@@ -11,25 +11,38 @@ from libc.string cimport memset
 from dtrees.core.data._structs cimport PresortedFeature, RowStatistics, entry_t
 from dtrees.core.histogram._totals cimport Median, pass_row
 from dtrees.core.search._absolute_errors cimport (
-    FEW_PLACES, AbsoluteErrors, begin_places, flip, put_place, reserve_places, step,
-    step_by_weight
+    FEW_PLACES, AbsoluteErrors, begin_places, flip, put_place, reserve_places,
+    step, step_by_weight
 )
-from dtrees.core.search._search cimport Bins, Search, offer, permitted, score_of_medians
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._search cimport (
+    Bins, Search, add_row, consider, offer, permitted, score_of_medians
+)
 
 
-cdef void place_rows(Search* q, const RowStatistics* of_row, const uint32_t* rows, int64_t n,
-                     int64_t n_rows) noexcept nogil:
-    """Take the rows of a node, in the order of y. n_rows : their numbers are below."""
+cdef void place_rows(Search* q, const RowStatistics* of_row, const uint32_t* rows,
+                     const OpenNode* node, int64_t n_rows) noexcept nogil:
+    """Take the rows of a node, in the order of y, or of each output by its orders.
+
+    n_rows : their numbers are below; 0: entries have their places in the node instead
+    """
     cdef AbsoluteErrors* e = q.errors
-    cdef int64_t i, row
-    if not reserve_places(e, n, n_rows):
-        q.out_of_memory = True
-        return
-    for i in range(n):
-        row = rows[i]
-        put_place(e, i + 1, row, of_row.value[row],
-                  of_row.weight[row] if of_row.weight != NULL else 1, of_row.target[row])
-    begin_places(e, <int64_t>q.totals.moment)
+    cdef int64_t n = node.totals.n
+    cdef int64_t n_outputs = max(of_row.n_outputs, 1)
+    cdef int64_t o, i, at, row
+    for o in range(n_outputs):
+        if not reserve_places(e, n, n_rows if n_rows > 0 else n):
+            q.out_of_memory = True
+            return
+        for i in range(n):
+            at = i if node.orders == NULL else node.orders[o * n + i]
+            row = rows[at]
+            put_place(e, i + 1, row if n_rows > 0 else at, of_row.value[row * n_outputs + o],
+                      of_row.weight[row] if of_row.weight != NULL else 1,
+                      of_row.target[row * n_outputs + o])
+        begin_places(e, <int64_t>q.totals.moment if node.orders == NULL
+                     else node.class_totals[n_outputs + o])
+        e = e.next
 
 
 cdef void place_bins(Search* q, const entry_t* entries,
@@ -37,7 +50,7 @@ cdef void place_bins(Search* q, const entry_t* entries,
     """The places of each bin of a feature, ascending, and where they begin."""
     cdef AbsoluteErrors* e = q.errors
     cdef Bins* bins = q.bins
-    cdef const entry_t* at = entries + feature.offset
+    cdef const entry_t* at
     cdef entry_t mask = (<entry_t>1 << 4 * sizeof(entry_t)) - 1
     cdef int64_t fill = 0
     cdef int64_t end = 0
@@ -46,21 +59,24 @@ cdef void place_bins(Search* q, const entry_t* entries,
         bins.target[g] = end
         end += bins.n[g]
         fill = g if bins.row[g] < 0 else fill
-    for p in range(1, e.n + 1):
-        e.bin[p] = <uint32_t>fill
-    for g in range(bins.count):
-        for _i in range(bins.n[g] if bins.row[g] >= 0 else 0):
-            e.bin[e.place[at[0] & mask]] = <uint32_t>g
-            at += 1
-    for p in range(1, e.n + 1):
-        e.of_bins[bins.target[e.bin[p]]] = <uint32_t>p
-        bins.target[e.bin[p]] += 1
-    for g in range(bins.count):
-        bins.target[g] -= bins.n[g]
+    while e != NULL:
+        at = entries + feature.offset
+        for p in range(1, e.n + 1):
+            e.bin[p] = <uint32_t>fill
+        for g in range(bins.count):
+            for _i in range(bins.n[g] if bins.row[g] >= 0 else 0):
+                e.bin[e.place[at[0] & mask]] = <uint32_t>g
+                at += 1
+        for p in range(1, e.n + 1):
+            e.of_bins[bins.target[e.bin[p]]] = <uint32_t>p
+            bins.target[e.bin[p]] += 1
+        for g in range(bins.count):
+            bins.target[g] -= bins.n[g]
+        e = e.next
 
 
-cdef void median_of_bin(const Search* q, int64_t g, Median* m) noexcept nogil:
-    cdef const AbsoluteErrors* e = q.errors
+cdef void median_of_bin(const Search* q, const AbsoluteErrors* e, int64_t g,
+                        Median* m) noexcept nogil:
     cdef const uint32_t* places = e.of_bins + q.bins.target[g]
     cdef int64_t i, p
     memset(m, 0, sizeof(Median))
@@ -144,10 +160,25 @@ cdef inline void note_sides(AbsoluteErrors* e, uint64_t word, int64_t side, int6
     e.count = count
 
 
+cdef inline void scan_several(Search* q, const entry_t* entries, int64_t begin, int64_t end,
+                              bint down) noexcept nogil:
+    """Of several outputs, which are all in `q`."""
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t i, at, next
+    for i in range(1, end - begin + 1):
+        at, next = (end - i, end - i - 1) if down else (begin + i - 1, begin + i)
+        add_row(q, entries[at] & mask)
+        if i < end - begin and entries[at] >> shift != entries[next] >> shift:
+            consider(q, max(at, next), down)
+
+
 cdef void scan_absolute(Search* q, const entry_t* entries, int64_t begin, int64_t end,
                         bint down) noexcept nogil:
     """Offer the boundaries between entries."""
-    if q.errors.weighted:
+    if q.errors.next != NULL:
+        scan_several(q, entries, begin, end, down)
+    elif q.errors.weighted:
         scan_places(q, entries, begin, end, down, True, False)
     elif q.errors.n <= FEW_PLACES:
         scan_places(q, entries, begin, end, down, False, True)

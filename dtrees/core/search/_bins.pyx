@@ -340,7 +340,7 @@ cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexc
         scan_buffered(q, first, end, True)
     elif has_small_entropy(q):
         scan_entropy_of_bins(q, NULL, first, end)
-    elif q.kind == OUTPUTS and q.criterion.impurity != GRADIENT:
+    elif q.kind == OUTPUTS and q.criterion.impurity != GRADIENT and q.errors == NULL:
         scan_bins_of_outputs(q, first, end)
     else:
         for i in range(first, end):

@@ -37,8 +37,11 @@ from dtrees.core.data._structs cimport (
     int128_t
 )
 from dtrees.core.histogram._totals cimport Median, errors_about
+from dtrees.core.search._absolute_errors cimport AbsoluteErrors
 from dtrees.core.search._absolute_scan cimport median_of_bin
-from dtrees.core.search._criterion cimport NONE, Criterion, hessian_of, squares_of_classes, xlogx
+from dtrees.core.search._criterion cimport (
+    NONE, Criterion, errors_of_node, hessian_of, squares_of_classes, xlogx
+)
 from dtrees.core.search._search cimport (
     Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted,
     score_of_leaf
@@ -261,7 +264,7 @@ cdef double total_impurity(const Search* q) noexcept nogil:
     if c.impurity == GRADIENT and by_class(q):
         return max(total_of_outputs(q, c.square_unit), 0.0)
     if c.impurity == ABSOLUTE:
-        return <double>t.moment
+        return errors_of_node(c, t, q.class_totals)
     if c.n_classes > 0:
         return <double>(<int128_t>t.target * (t.weight - t.target)) / q.W
     if c.impurity == GRADIENT:
@@ -286,7 +289,14 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
     cdef int64_t i, k
     cdef int128_t squares
     cdef Median m
-    if q.criterion.of_classes:
+    cdef const AbsoluteErrors* e = q.errors
+    if e != NULL:
+        while e != NULL:
+            for i in range(g.count):
+                median_of_bin(q, e, i, &m)
+                found += e.scale * <double>errors_about(&m, e.shift)
+            e = e.next
+    elif q.criterion.of_classes:
         for i in range(g.count):
             found += (<double>squares_of_classes(q.criterion, g.weight[i], g.target + i * K)
                       / <double>g.weight[i])
@@ -318,10 +328,6 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
         for i in range(g.count):
             found += (<double>(<int128_t>g.target[i] * (g.weight[i] - g.target[i]))
                       / <double>g.weight[i])
-    elif q.criterion.impurity == ABSOLUTE:
-        for i in range(g.count):
-            median_of_bin(q, i, &m)
-            found += <double>errors_about(&m, q.criterion.shift_of_products)
     elif q.criterion.impurity == POISSON:
         for i in range(g.count):
             found -= half_deviance(q, g.target[i], g.weight[i])
@@ -388,8 +394,9 @@ cdef double search_categories(Search* q, int64_t first) noexcept nogil:
 
 cdef inline bint has_one_order(const Search* q) noexcept nogil:
     """Whether prefixes in the order of means are enough: of two classes, which hold the best
-    subset, and of a function of one number, which need not."""
-    return q.criterion.n_classes == 2 and q.criterion.n_outputs == 1
+    subset, and of a function of one number, which need not. So it is taken of medians of each
+    output."""
+    return q.errors != NULL or (q.criterion.n_classes == 2 and q.criterion.n_outputs == 1)
 
 
 cdef bint put_in_order(Search* q, int64_t first) noexcept nogil:
@@ -397,12 +404,13 @@ cdef bint put_in_order(Search* q, int64_t first) noexcept nogil:
     memory."""
     if by_class(q) and not has_one_order(q):
         return order_by_component(q, first, q.bins.count - first)
-    order_by_mean(q, first)
+    order_by_mean(q, first, q.errors)
     return True
 
 
 cdef void find_subset(Search* q, int64_t first) noexcept nogil:
     cdef Bins* g = q.bins
+    cdef const AbsoluteErrors* e = q.errors
     cdef int64_t count = g.count - first
     cdef int64_t missing
     cdef bint has_axes = by_class(q) and not has_one_order(q) and q.criterion.impurity != GRADIENT
@@ -412,6 +420,10 @@ cdef void find_subset(Search* q, int64_t first) noexcept nogil:
     if not put_in_order(q, first):
         return
     scan_in_order(q, first, count)
+    while e != NULL and e.next != NULL:
+        e = e.next
+        order_by_mean(q, first, e)
+        scan_in_order(q, first, count)
     if has_axes:
         for missing in range(first + 1):
             one_versus_rest(q, first, missing)
@@ -478,17 +490,17 @@ cdef bint may_beat(const Search* q, double least) noexcept nogil:
     return most * UPWARDS > least
 
 
-cdef void order_by_mean(Search* q, int64_t first) noexcept nogil:
-    """The categories first..count of the bins and their means, not sorted yet."""
+cdef void order_by_mean(Search* q, int64_t first, const AbsoluteErrors* e) noexcept nogil:
+    """The categories first..count of the bins and their means, or medians, not sorted yet."""
     cdef Bins* g = q.bins
     cdef int64_t K = q.criterion.n_classes
     cdef int64_t i, at
     cdef Median m
-    for i in range(first, g.count if q.errors != NULL else 0):
-        median_of_bin(q, i, &m)
+    for i in range(first, g.count if e != NULL else 0):
+        median_of_bin(q, e, i, &m)
         g.order[i - first].bin = i
         g.order[i - first].key = <double>(m.lower + m.upper)
-    for i in range(first, g.count if q.errors == NULL else 0):
+    for i in range(first, g.count if e == NULL else 0):
         at = i * K + q.criterion.value_field if by_class(q) else i
         g.order[i - first].bin = i
         g.order[i - first].key = (<double>g.target[at]

@@ -34,7 +34,7 @@ score is that of the steps as they are then (`_open_node`).
 from libc.stdint cimport int64_t
 
 from dtrees.core.data._fixed_point cimport natural_log
-from dtrees.core.data._structs cimport Impurity, int128_t
+from dtrees.core.data._structs cimport Impurity, Totals, int128_t
 
 cdef extern from "search/rounding.h":
     const double LAST_BITS
@@ -118,6 +118,18 @@ cdef inline int128_t squares_of_classes(const Criterion* criterion, int64_t W,
     cdef int o
     for o in range(criterion.n_outputs):
         found += <int128_t>totals[o] * (W - totals[o])
+    return found
+
+
+cdef inline double errors_of_node(const Criterion* criterion, const Totals* t,
+                                  const int64_t* class_totals) noexcept nogil:
+    """Absolute errors about the median; of several outputs in the unit of the coarsest one."""
+    cdef double found = 0
+    cdef int o
+    if class_totals == NULL:
+        return <double><int64_t>t.moment
+    for o in range(criterion.n_outputs):
+        found += criterion.scale[o] * <double>class_totals[criterion.n_outputs + o]
     return found
 
 

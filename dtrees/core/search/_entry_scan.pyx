@@ -153,11 +153,13 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
 cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, int64_t close,
                bint down, bint distinct, uint32_t ones) noexcept nogil:
     """Pick the loop that was compiled for the cells, the direction and the feature."""
-    if not by_class(q):
-        if q.errors != NULL:
-            scan_absolute(q, entries, begin, end, down)
-        elif (entry_t is uint32_t and q.kind == COUNT and is_wide and not down and begin < end
-              and PATH_IS_ON("two_class_scan")):
+    if q.errors != NULL:
+        scan_absolute(q, entries, begin, end, down)
+        if close != NOTHING:
+            consider(q, close, down)
+    elif not by_class(q):
+        if (entry_t is uint32_t and q.kind == COUNT and is_wide and not down and begin < end
+                and PATH_IS_ON("two_class_scan")):
             scan_two_classes(q, entries, begin, end, ones, distinct)
         elif (entry_t is uint32_t and q.kind == SUM and q.criterion.impurity == SQUARED and is_wide
               and not down and begin < end and PATH_IS_ON("squared_scan")):

@@ -1,8 +1,8 @@
 """Nodes that have no split yet; see _open_node.pyx."""
-from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 
 from dtrees._random cimport hash64
-from dtrees.core.data._structs cimport Inherited, PresortedFeature, Totals
+from dtrees.core.data._structs cimport Inherited, PresortedFeature, RowStatistics, Totals
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport TrainParameters
 
@@ -27,6 +27,7 @@ cdef struct OpenNode:
     PresortedFeature* features  # columns that still vary, ascending; length 0: read by histogram
     int64_t n_features
     void* few_columns       # instead of the features, where there are few rows (`_few_rows`)
+    uint32_t* orders        # of several medians: places of the rows in the order of each output
     int64_t* histogram      # of the features of length 0, at their offsets; NULL: not counted yet
     int64_t depth
     int64_t record          # once it is written
@@ -47,6 +48,9 @@ cdef double value_of_node(const TrainParameters* params, const OpenNode* node,
                           double above) noexcept nogil
 cdef void free_node(OpenNode* node) noexcept nogil
 cdef void describe(OpenNode* node, const TrainParameters* params) noexcept nogil
+cdef bint sum_by_orders(const OpenNode* node, const TrainParameters* params,
+                        const RowStatistics* of_row, const uint32_t* rows, OpenNode* left,
+                        OpenNode* right) noexcept nogil
 cdef bint open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,
                         OpenNode* right) noexcept nogil
 cdef bint restrict_children(const TrainParameters* params, const OpenNode* node, int32_t column,

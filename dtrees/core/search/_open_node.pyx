@@ -35,7 +35,7 @@ Steps of a boosted model may be regularized, in this order, as in LightGBM::
 
 Candidates are scored by these steps. A root is not smoothed.
 """
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -43,8 +43,11 @@ from dtrees.core.data._fixed_point cimport natural_log, spread_of
 from dtrees.core.data._structs cimport (
     ABSOLUTE, ENTROPY, GRADIENT, POISSON, Inherited, Totals, int128_t
 )
-from dtrees.core.histogram._totals cimport subtract_totals
-from dtrees.core.search._criterion cimport soft_threshold, squares_of_classes, xlogx
+from dtrees.core.data._memory cimport claim
+from dtrees.core.histogram._totals cimport subtract_totals, sum_rows
+from dtrees.core.search._criterion cimport (
+    errors_of_node, soft_threshold, squares_of_classes, xlogx
+)
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 
 cdef double INFINITY = float("inf")
@@ -54,12 +57,14 @@ cdef void free_node(OpenNode* node) noexcept nogil:
     free(node.class_totals)
     free(node.features)
     free(node.few_columns)
+    free(node.orders)
     free(node.histogram)
     free(node.above.sets)
     node.above.sets = NULL
     node.class_totals = NULL
     node.features = NULL
     node.few_columns = NULL
+    node.orders = NULL
     node.histogram = NULL
 
 
@@ -79,6 +84,9 @@ cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noe
         return <double>(2 * squares) / (W * W) / m
     if params.criterion.sums_numbers and t.lowest == t.highest:
         return 0.0
+    if params.criterion.impurity == ABSOLUTE and t.lowest != t.highest:
+        unit = params.criterion.wy_unit / params.criterion.weight_unit
+        return max(errors_of_node(&params.criterion, t, node.class_totals), 0.0) * unit / W / m
     if params.criterion.has_logarithms:
         return deviance_of_outputs(node, &params.criterion) / m
     if params.criterion.sums_numbers:
@@ -96,9 +104,6 @@ cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noe
         return <double>(m * <int128_t>w * w - squares) / (W * W) / m
     if t.lowest == t.highest:
         return 0.0
-    if params.criterion.impurity == ABSOLUTE:
-        unit = params.criterion.wy_unit / params.criterion.weight_unit
-        return <double>t.moment * unit / W if t.moment > 0 else 0.0
     if params.criterion.impurity == POISSON:
         # in integer units of weight and y, whose logarithms cancel
         unit = <double>t.target * (params.criterion.wy_unit / params.criterion.weight_unit
@@ -223,6 +228,48 @@ cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_clas
     subtract_totals(&node.totals, &child.totals, &other.totals)
     for k in range(n_classes):
         other.class_totals[k] = node.class_totals[k] - child.class_totals[k]
+
+
+cdef bint sum_by_orders(const OpenNode* node, const TrainParameters* params,
+                        const RowStatistics* of_row, const uint32_t* rows, OpenNode* left,
+                        OpenNode* right) noexcept nogil:
+    """Several medians: hand the orders of a node down to its children, and describe them; False
+    without memory.
+
+    rows : those of the left child, then those of the right one, ascending in each
+    """
+    cdef int64_t m = of_row.n_outputs
+    cdef int64_t n = node.totals.n
+    cdef int64_t n_left = left.totals.n
+    cdef int64_t a = 0
+    cdef int64_t b = n_left
+    cdef uint32_t* moved = NULL     # where rows are, by their places in the node
+    cdef int64_t i, p
+    cdef bint is_left
+    cdef bint found = (claim(<void**>&moved, n * sizeof(uint32_t))
+                       and claim(<void**>&left.orders, (m * n_left + 1) * sizeof(uint32_t))
+                       and claim(<void**>&right.orders, (m * (n - n_left) + 1) * sizeof(uint32_t)))
+    for i in range(n if found else 0):
+        is_left = b == n or (a < n_left and rows[a] < rows[b])
+        moved[i] = <uint32_t>(a if is_left else b)
+        a += is_left
+        b += not is_left
+    a = b = 0
+    for i in range(m * n if found else 0):  # without a branch
+        p = moved[node.orders[i]]
+        left.orders[a] = <uint32_t>p
+        right.orders[b] = <uint32_t>(p - n_left)
+        a += p < n_left
+        b += p >= n_left
+    free(moved)
+    if found:
+        sum_rows(of_row, &params.layout, rows, left.orders, n_left, &left.totals,
+                 left.class_totals)
+        sum_rows(of_row, &params.layout, rows + n_left, right.orders, n - n_left, &right.totals,
+                 right.class_totals)
+        describe(left, params)
+        describe(right, params)
+    return found
 
 
 cdef inline double target_of(const Criterion* criterion, double s) noexcept nogil:

@@ -26,7 +26,7 @@ from dtrees.core.data._structs cimport (
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, OUTPUTS, SUM, CellKind, has_classes
 from dtrees.core.search._absolute_errors cimport (
-    AbsoluteErrors, clear_sides, move_places, move_row
+    AbsoluteErrors, clear_sides, move_bin, move_row
 )
 from dtrees.core.search._criterion cimport (
     NONE, Criterion, gradient_score, poisson_score, squared_score, xlogx
@@ -106,7 +106,7 @@ cdef struct Search:
     # scratch, which serves the next growth, too
     int64_t* side           # of the pass: n_classes
     double* means           # of several numbers, in the unit of the coarsest; zeros behind
-    AbsoluteErrors* errors  # of the criterion of this name; NULL: another one
+    AbsoluteErrors* errors  # of the criterion of this name, by output; NULL: another one
     double* both_sides      # class weights of either, where the criterion is a function
     int most_columns_of_target  # of bins: there is room for so many
     Bins* bins              # of the column; searches that take turns may have them together,
@@ -285,7 +285,7 @@ cdef inline void add_bin(Search* q, int64_t g, int sign) noexcept nogil:
     q.n += sign * q.bins.n[g]
     if q.errors != NULL:
         q.w += q.bins.weight[g]
-        move_places(q.errors, q.errors.of_bins + q.bins.target[g], q.bins.n[g])
+        move_bin(q.errors, q.bins.target[g], q.bins.n[g])
     elif not by_class(q):
         q.w += sign * q.bins.weight[g]
         q.s += sign * q.bins.target[g]

@@ -15,10 +15,10 @@ from dtrees.core.histogram._layout cimport (
 )
 from dtrees.core.histogram._totals cimport product_of
 from dtrees.core.search._absolute_errors cimport (
-    AbsoluteErrors, errors_of_sides, free_errors, new_errors, twice_median
+    AbsoluteErrors, errors_of_sides, free_errors, move_row, new_errors, twice_median
 )
 from dtrees.core.search._criterion cimport (
-    Criterion, gradient_score, hessian_of, rounded, squared_score, xlogx
+    Criterion, errors_of_node, gradient_score, hessian_of, rounded, squared_score, xlogx
 )
 from dtrees.core.search._open_node cimport OpenNode, begin_bounds, constrained_score, loss_of_node
 from dtrees.core.search._parameters cimport Limits, TrainParameters
@@ -72,7 +72,7 @@ cdef bint begin_search(Search* q, const Criterion* criterion, CellKind kind, Row
         free_errors(q.errors)
         q.errors = NULL
     if criterion.impurity == ABSOLUTE:
-        q.errors = new_errors(kind != SUM, criterion.shift_of_products)
+        q.errors = new_errors(criterion, of_row.weight != NULL or of_row.times != NULL)
         if q.errors == NULL:
             return False
     return claim_zeros(<void**>&q.side, (k + 1) * sizeof(int64_t))
@@ -307,6 +307,9 @@ cdef void add_outputs_of_row(Search* q, int64_t row) noexcept nogil:
     cdef int m = q.criterion.n_outputs
     cdef int o
     q.w += w
+    if q.errors != NULL:
+        move_row(q.errors, row)
+        return
     if q.criterion.sums_numbers:
         add_outputs(q.side, &q.of_row, row, w)
         q.side_is_clear = False
@@ -387,11 +390,15 @@ cdef double score_of_medians(Search* q, bint down) noexcept nogil:
     """The score of the boundary beside the side, by absolute errors; `NOT_ALLOWED` where values
     would break an order."""
     cdef const AbsoluteErrors* e = q.errors
-    cdef double score = <double>(e.whole - errors_of_sides(e))
+    cdef double score = 0
     cdef int64_t rest = q.totals.weight - q.w
     cdef double s, t
+    while e != NULL:
+        score += e.scale * <double>(e.whole - errors_of_sides(e))
+        e = e.next
     if not is_bound(q) or score < q.best:
         return score
+    e = q.errors
     s = <double>product_of(q.w, twice_median(e, True), e.shift + 1)
     t = <double>product_of(rest, twice_median(e, False), e.shift + 1)
     return constrained_score(
@@ -420,7 +427,7 @@ cdef double perfect_score(const Search* q, const TrainParameters* params,
             and t.weight < EXACT_WEIGHT):
         return <double>(q.criterion.n_outputs * xlogx(q.criterion, t.weight) - q.entropy)
     if params.criterion.impurity == ABSOLUTE:
-        return <double><int64_t>t.moment
+        return errors_of_node(q.criterion, t, node.class_totals)
     if t.n == 2 and (params.layout.kind == SUM and params.criterion.impurity == SQUARED
                      or params.criterion.impurity == SQUARED_OUTPUTS):
         return -1.0

@@ -22,11 +22,13 @@ cdef class Dataset:
     cdef uint8_t[::1] live      # 1: the row has a positive weight
     cdef readonly object sets_of_column     # uint64 (n_columns, n_words), or None
     cdef object order           # uint32 (n_rows,): rows in the order of y, where that is needed
+    cdef object orders          # uint32 (n_outputs * n_live,): the same of several, of live rows
     cdef list alive             # arrays whose memory the structs point to
     cdef SideScore side_score   # of a criterion that is a function, or None
 
     cdef bind_target(self, target, rules, bint zero_one)
     cdef bind_statistics(self, target, rules, weight, bint classification)
+    cdef bind_medians(self, target, weight, y)
     cdef bind_outputs(self, target, rules, weight, bint classification)
     cdef tuple bind_second(self, target, outputs, weight, value, sums, order)
     cdef bind_limits(self, target, rules, double total_weight)

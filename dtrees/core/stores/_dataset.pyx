@@ -257,18 +257,22 @@ cdef class Dataset:
                 criterion.impurity = POISSON
                 criterion.gain_unit = target.wy_unit
             elif rules.criterion == "absolute_error":
-                criterion.impurity = ABSOLUTE
                 criterion.gain_unit = target.wy_unit
-                criterion.shift_of_products = (
-                    target.y_exponent + target.w_exponent - target.wy_exponent)
-                # sums of rounded products depend on which of equal numbers are up to a median
-                is_rounded = weight is not None and criterion.shift_of_products > 0
-                order = np.lexsort((weight, target.y)) if is_rounded else np.argsort(target.y)
-                self.order = order.astype(np.uint32)
+                self.order = self.bind_medians(target, weight, target.y)
             else:
                 criterion.impurity = SQUARED
                 criterion.gain_unit = target.wy_unit * (target.wy_unit / unit)
         self.of_row = of_row
+
+    cdef bind_medians(self, target, weight, y):
+        """Returns the rows in the order of y, uint32 (n_rows,)."""
+        cdef Criterion* criterion = &self.params.criterion
+        criterion.impurity = ABSOLUTE
+        criterion.shift_of_products = target.y_exponent + target.w_exponent - target.wy_exponent
+        # sums of rounded products depend on which of equal numbers are up to a median
+        is_rounded = weight is not None and criterion.shift_of_products > 0
+        order = np.lexsort((weight, y)) if is_rounded else np.argsort(y)
+        return order.astype(np.uint32)
 
     cdef bind_outputs(self, target, rules, weight, bint classification):
         """As `bind_statistics`, of several outputs, or of numbers whose squares are summed, too."""
@@ -305,14 +309,19 @@ cdef class Dataset:
             order = np.concatenate([order, m + order])
             finer = np.concatenate([finer, np.full(m, 2000)])   # a scale of zero
         else:
-            criterion.impurity = SQUARED_OUTPUTS
             order = target.order
+            criterion.impurity = SQUARED_OUTPUTS
+        if rules.criterion == "absolute_error":
+            y, w = target.y[self.rows()].T[order], None if weight is None else weight[self.rows()]
+            self.orders = np.hstack([self.bind_medians(target, w, own) for own in y])
         place = last[order] if classification else order
         is_plain = sums is value
         value, finer = np.take(value, order, axis=1), finer[order]
         sums = value if is_plain else np.take(sums, order, axis=1)
         of_row.n_outputs = criterion.n_classes = len(order)
         criterion.sums_numbers, criterion.value_field = True, 0
+        if criterion.impurity == ABSOLUTE:  # weights times medians, and errors
+            criterion.n_classes = 2 * m
         scale = pointer(self.alive, np.ldexp(1.0, -finer), np.float64)
         shift = pointer(self.alive, np.minimum(2 * finer, 126), np.int64)
         criterion.scale = <const double*>scale
@@ -337,6 +346,8 @@ cdef class Dataset:
                                and target.weight_unit <= 1.0)
         if criterion.impurity == BY_FUNCTION:
             criterion.gain_unit = 1.0
+        elif criterion.impurity == ABSOLUTE:
+            criterion.gain_unit = criterion.wy_unit / m
         else:
             criterion.gain_unit = (criterion.wy_unit * (criterion.wy_unit / target.weight_unit)
                                    / target.n_outputs)

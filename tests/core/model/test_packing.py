@@ -50,6 +50,10 @@ CASES = {
     "a leaf": (DecisionTreeRegressor(min_samples_split=1000), 0),
     "leaves": (RandomForestClassifier(3, min_samples_split=1000, random_state=0), 2),
     "targets of numbers": (RandomForestRegressor(4, random_state=0), [0, 0, 0]),
+    "targets, medians": (
+        RandomForestRegressor(3, criterion="absolute_error", random_state=0),
+        [0, 0],
+    ),
     "targets of two classes": (RandomForestClassifier(4, random_state=0), [2, 2]),
     "targets of classes": (ExtraTreesClassifier(3, random_state=0, max_depth=5), [3, 2, 1]),
     "targets, entropy": (DecisionTreeClassifier(criterion="entropy"), [3, 2]),

@@ -35,11 +35,13 @@ def test_values_of_monotonic_trees_are_medians_in_order(direction):
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_depth": 4}, {"min_samples_leaf": 7}])
-def test_the_tree_of_scikit_learn(limits):
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_the_tree_of_scikit_learn(limits, n_targets):
     """No two splits tie, as weights are all different."""
     random = np.random.default_rng(3)
     X = random.normal(size=(600, 4)).astype(np.float32)
-    y = X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=600)
+    y = X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=(n_targets, 600))
+    y = y.T.squeeze()
     w = random.integers(1, 1 << 20, 600) / 1024
     how = {"criterion": "absolute_error", "random_state": 0, "min_samples_split": 60, **limits}
     theirs = Theirs(**how).fit(X, y, w)
@@ -56,16 +58,17 @@ def test_the_tree_of_scikit_learn(limits):
 
 
 @pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_forests_predict_means_of_medians(kind, n_jobs):
+@pytest.mark.parametrize(("n_jobs", "n_targets"), [(1, 1), (2, 1), (1, 2), (2, 2)])
+def test_forests_predict_means_of_medians(kind, n_jobs, n_targets):
     random = np.random.default_rng(4)
     X = random.normal(size=(500, 5))
     y = np.where(random.random(500) < 0.2, 1e3, X[:, 0] + 0.1 * random.normal(size=500))
+    y = np.c_[y, 1e-3 * X[:, 1] ** 2][:, :n_targets].squeeze()
     how = {"criterion": "absolute_error", "min_samples_leaf": 15, "random_state": 0}
     forest = kind(10, **how, n_jobs=n_jobs).fit(X, y)
     tree, rows = forest.estimators_[0], forest.estimators_samples_[0]
     leaf = tree.apply(X[rows])
     for own in np.unique(leaf):
-        expected = np.median(y[rows][leaf == own])
+        expected = np.median(y[rows][leaf == own], axis=0)
         assert tree.tree_.value[own].ravel() == pytest.approx(expected, abs=1e-10)
     assert forest.predict(X).tolist() == kind(10, **how).fit(X, y).predict(X).tolist()

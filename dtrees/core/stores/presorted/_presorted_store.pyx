@@ -20,7 +20,9 @@ from dtrees.core.histogram._totals cimport range_of_rows, sum_rows
 from dtrees.core.search._absolute_scan cimport place_rows
 from dtrees.core.search._bins cimport bins_of_entries, bins_of_histogram, search_histogram
 from dtrees.core.search._entry_scan cimport search_feature
-from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
+from dtrees.core.search._open_node cimport (
+    OpenNode, describe, open_children, subtract_child, sum_by_orders
+)
 from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport Search, cannot_win, perfect_score, work_of_bins
 from dtrees.core.stores._partition cimport (
@@ -70,7 +72,7 @@ cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
     cdef int64_t kept = 0
     cdef bint varies
     if q.errors != NULL:
-        place_rows(q, &s.w.of_row, s.w.rows + node.start, node.totals.n, s.w.n_rows)
+        place_rows(q, &s.w.of_row, s.w.rows + node.start, node, s.w.n_rows)
         if q.out_of_memory:
             return
     for r in range(n):
@@ -275,13 +277,15 @@ cdef bint partition_rows(const TrainParameters* params, Buffers* w, const OpenNo
     cdef OpenNode* other
     if not open_children(node, n_left, params.layout.n_classes, left, right):
         return False
+    if node.orders != NULL:
+        return sum_by_orders(node, params, &w.of_row, w.rows + node.start, left, right)
     lesser, other = (left, right) if 2 * n_left <= node.totals.n else (right, left)
-    sum_rows(&w.of_row, &params.layout, w.rows + lesser.start, lesser.totals.n, &lesser.totals,
-             lesser.class_totals)
+    sum_rows(&w.of_row, &params.layout, w.rows + lesser.start, NULL, lesser.totals.n,
+             &lesser.totals, lesser.class_totals)
     subtract_child(node, lesser, params.layout.n_classes, other)
     if params.criterion.impurity == ABSOLUTE:  # medians are no sums
-        sum_rows(&w.of_row, &params.layout, w.rows + other.start, other.totals.n, &other.totals,
-                 NULL)
+        sum_rows(&w.of_row, &params.layout, w.rows + other.start, NULL, other.totals.n,
+                 &other.totals, NULL)
     elif w.of_row.value != NULL:
         range_of_rows(&w.of_row, w.rows + other.start, other.totals.n, &other.totals)
     describe(left, params)

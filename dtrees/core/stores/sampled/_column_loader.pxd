@@ -104,6 +104,7 @@ cdef bint serves(const ColumnLoader* loader, const TrainParameters* params,
                  const RowStatistics* of_row, int64_t n, int64_t n_table_rows) noexcept nogil
 cdef void take_rows(ColumnLoader* loader, const TrainParameters* params,
                     const RowStatistics* of_row, const uint32_t* rows, int64_t n) noexcept nogil
+cdef const uint32_t* row_numbers(const ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef uint32_t* list_rows(const ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef void note_positions(ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef void free_loader(ColumnLoader* loader) noexcept nogil

@@ -314,12 +314,20 @@ cdef void take_rows(ColumnLoader* loader, const TrainParameters* params,
             partition.value[i] = of_row.value[rows[i]]
 
 
+cdef const uint32_t* row_numbers(const ColumnLoader* loader, const OpenNode* node) noexcept nogil:
+    """The rows of a node, until a column is read."""
+    cdef int64_t i
+    for i in range(node.totals.n):
+        loader.codes[i] = row_of(loader.partition.item[node.start + i])
+    return loader.codes
+
+
 cdef uint32_t* list_rows(const ColumnLoader* loader, const OpenNode* node) noexcept nogil:
     """The rows of a node, which the caller frees; NULL without memory."""
-    cdef uint32_t* rows = <uint32_t*>malloc((node.totals.n + 1) * sizeof(uint32_t))
-    cdef int64_t i
-    for i in range(node.totals.n if rows != NULL else 0):
-        rows[i] = row_of(loader.partition.item[node.start + i])
+    cdef size_t n_bytes = node.totals.n * sizeof(uint32_t)
+    cdef uint32_t* rows = <uint32_t*>malloc(n_bytes + 1)
+    if rows != NULL:
+        memcpy(rows, row_numbers(loader, node), n_bytes)
     return rows
 
 

@@ -11,7 +11,10 @@ from dtrees.core.data._memory cimport claim
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ABSOLUTE, IN_SUBSET, LEAF, RowStatistics
 from dtrees.core.search._absolute_errors cimport begin_places, put_place, reserve_places
-from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
+from dtrees.core.search._absolute_scan cimport place_rows
+from dtrees.core.search._open_node cimport (
+    OpenNode, describe, open_children, subtract_child, sum_by_orders
+)
 from dtrees.core.search._parameters cimport Limits, TrainParameters, may_use
 from dtrees.core.search._search cimport Search, cannot_win, key_of_tie, perfect_score, work_of_bins
 from dtrees.core.stores._partition cimport Route
@@ -19,7 +22,7 @@ from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.sampled._column_loader cimport (
     ColumnLoader, RowPartition, free_loader, new_loader, note_positions, partition_items,
-    range_of_items, read_rows, serves, sum_items, take_rows, target_at, weight_at
+    range_of_items, read_rows, row_numbers, serves, sum_items, take_rows, target_at, weight_at
 )
 from dtrees.core.stores.sampled._random_split cimport draw_splits, search_simd
 from dtrees.core.stores.sampled._sampled_columns cimport (
@@ -153,6 +156,9 @@ cdef bint place_items(const ColumnLoader* loader, Search* q, const OpenNode* nod
     """
     cdef const RowPartition* partition = &loader.partition
     cdef int64_t i, item
+    if node.orders != NULL:
+        place_rows(q, &partition.outputs, row_numbers(loader, node), node, 0)
+        return not q.out_of_memory
     if not reserve_places(q.errors, node.totals.n, node.totals.n):
         q.out_of_memory = True
         return False
@@ -227,11 +233,15 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
     if not open_children(node, n_left, params.layout.n_classes, left, right):
         store.search.out_of_memory = True
         return
+    note_positions(loader, node)
+    if node.orders != NULL:
+        store.search.out_of_memory |= not sum_by_orders(
+            node, params, &partition.outputs, row_numbers(loader, node), left, right)
+        return
     lesser, other = (left, right) if 2 * n_left <= node.totals.n else (right, left)
     sum_items(partition, lesser.start, lesser.totals.n, &params.layout, &lesser.totals,
               lesser.class_totals)
     subtract_child(node, lesser, params.layout.n_classes, other)
-    note_positions(loader, node)
     if params.criterion.impurity == ABSOLUTE:  # medians are no sums
         sum_items(partition, other.start, other.totals.n, &params.layout, &other.totals, NULL)
     elif partition.value != NULL or partition.outputs.value != NULL:
