@@ -235,6 +235,10 @@ def answers(table: Any, fitted: Any, wanted: Wanted) -> tuple[Any, dict[str, Dat
     table_of_model = table.drop(columns=wanted.dropped)
     book = codebook_of(fitted)
     X, date_forms = columns_as_fitted(table_of_model, book, wanted.label, wanted.dayfirst)
+    names = names_of(fitted, wanted)
+    if len(set(names)) < len(names):
+        ((name, _),) = Counter(names).most_common(1)
+        raise RequestError(f"labels of two targets have one name for their shares: {name}")
     found = predictions(fitted, X, wanted)
     taken = [name for name in wanted.kept if name in found]
     if taken:

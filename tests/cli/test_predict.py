@@ -101,6 +101,10 @@ def test_columns_have_the_names_of_targets(tmp_path):
     np.testing.assert_array_equal(frame["prediction_size"], model.of_target("size").predict(X))
     assert "predicts 2 targets: price, size\n" in succeed("show", tmp_path / "a.dtrees").stdout
     assert ask_json("show", tmp_path / "a.dtrees")["targets"] == ["price", "size"]
+    labels = pd.DataFrame({"b": np.where(X["a"] > 9, "x_a", "y"), "a_b": ["x", "z"] * 10})
+    save(dtrees.DecisionTreeClassifier().fit(X, labels), tmp_path / "b.dtrees")
+    result = ask("predict", tmp_path / "b.dtrees", tmp_path / "table.csv", "--proba")
+    check_refused(result, "two targets have one name for their shares: probability_x_a_b")
 
 
 def test_refusals(model, table, csv, tmp_path):
