@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
