@@ -369,8 +369,8 @@ def nested_standard_error(
         a row is 1 where all labels are right; functions get arrays (n, n_outputs).
     cv : int, cross-validation generator or iterable of (train, test), default=10
         A number of folds, at least 3: rows are shuffled, classes of one target are stratified.
-        Otherwise folds
-        whose test sides divide the rows, once or several times, as those of ``RepeatedKFold``.
+        Otherwise folds whose test sides divide the rows, once or several times, as those of
+        ``RepeatedKFold``.
     n_repeats : int, default=None
         How often all rows are divided anew, if `cv` is a number. None: 20. More of them make the
         standard error more exact.
