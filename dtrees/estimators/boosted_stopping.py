@@ -839,9 +839,15 @@ def kept_predictions(
 def going_on(model: BaseBoosting, start: Start, table: Any, run: Runner) -> Start:
     """The start of a fit that goes on: iterations that are there are scored, others are grown.
 
-    No iteration is grown where one of those that are there was the last.
+    No iteration is grown where one of those that are there was the last. ValueError: the trees that
+    are there are of one value, and others would be of all, or the reverse.
     """
     n_there, growing, watch = model.n_iter_, start.growing, start.watch
+    if growing.n_trees != model.n_trees_per_iteration_:
+        raise ValueError(
+            "warm_start=True keeps the trees that are there, so multi_strategy must be that of the "
+            "first fit. Set warm_start=False to begin anew."
+        )
     n_values, is_over = growing.n_trees, False
     if watch is not None:
         book, trees = start.learned["codebook_"], model.forest_.trees

@@ -235,6 +235,9 @@ def test_stages_warm_starts_and_callbacks():
     np.testing.assert_array_equal(begun.predict(X), whole.predict(X))
     with pytest.raises(ValueError, match="y had 3 targets and has 2"):
         begun.set_params(max_iter=5).fit(X, NUMBERS[:, :2])
+    with pytest.raises(ValueError, match="multi_strategy must be that of the first fit"):
+        begun.set_params(multi_strategy="multi_output_tree").fit(X, NUMBERS)
+    np.testing.assert_array_equal(begun.predict(X), whole.predict(X))
     heard = Heard()
     stopped = regressor(**DRAWS).fit(X, NUMBERS, callbacks=[heard])
     np.testing.assert_array_equal(stopped.predict(X), stages[2])
