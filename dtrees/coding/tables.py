@@ -18,6 +18,7 @@ import reprlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -640,7 +641,8 @@ def row_values(values: Any) -> Any:
     (`dtrees.parallel.admitted`): an extension array or an index of pandas, a column of Arrow or
     polars, or anything else that has ``__array__``. Series and data frames of pandas stay, as
     scorers may ask for their index; so do several columns of polars, which have names and types of
-    their own, and what is no array, such as a list.
+    their own, and what is no array, such as a list. Several columns of Arrow are such a data frame,
+    where there is pandas.
 
     Python numbers of one type have that type instead of ``object``, and strings of variable width
     are objects: scikit-learn knows no others.
@@ -649,6 +651,8 @@ def row_values(values: Any) -> Any:
         return values
     if hasattr(values, "get_columns") and values.shape[1] > 1:
         return values
+    if hasattr(values, "column_names") and values.shape[1] > 1 and find_spec("pandas") is not None:
+        values = values.to_pandas()
     if not isinstance(values, np.ndarray) and not hasattr(values, "iloc"):
         values = np.asarray(values)
     kind = getattr(getattr(values, "dtype", None), "kind", "")  # a data frame has several

@@ -11,6 +11,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import sklearn.model_selection
@@ -590,7 +591,7 @@ def test_targets_have_the_names_of_a_data_frame(table, kind, tmp_path):
     with pytest.raises(ValueError, match=r"no target 'x'\. Targets are 'u', 'v'"):
         model.of_target("x")
     lazy = dd.from_pandas(frame, npartitions=2)
-    for given in (pl.from_pandas(frame), lazy):
+    for given in (pl.from_pandas(frame), pa.Table.from_pandas(frame), lazy):
         assert clone(model).fit(X, given).target_names_in_.tolist() == list(frame)
     blocks = da.from_array(X, chunks=(90, 4))
     with dask.config.set({"dtrees.regime": "partitioned"}):
