@@ -65,9 +65,9 @@ class Criterion(ABC):
         ----------
         left, right : float64 (n_classes,), or (1 + 2 * n_outputs,) of numbers
             Weight of each class on either side, in the order of ``classes_``. Of several targets
-            it is asked of each, and a split has the mean of its answers. Of numbers: the weight,
-            then the mean and the variance of the target; of each target, where there are several.
-            Both sides weigh something.
+            it is asked of each, also where a node has one class of it, and a split has the mean of
+            its answers. Of numbers: the weight, then the mean and the variance of the target; of
+            each target, where there are several. Both sides weigh something.
 
         Returns
         -------

@@ -50,17 +50,22 @@ cdef double gain_ratio(const double* left, const double* right, int n_classes,
     What a split gains by the entropy of the classes, by the entropy of its sides. The gain is also
     what the classes tell of the sides: their entropy less that within the classes. What it takes to
     name one of W - 1 boundaries is taken off (Quinlan 1996): otherwise splits that take off a row
-    at a time have the largest ratios, and trees are as deep as they have rows.
+    at a time have the largest ratios, and trees are as deep as they have rows. Where one of several
+    targets has one class, there is nothing to gain, and nothing to take off.
     """
     cdef double w = 0
     cdef double rest = 0
     cdef double within = 0
     cdef double of_sides
+    cdef int n_here = 0
     cdef int k
     for k in range(n_classes):
+        n_here += left[k] + right[k] > 0
         w += left[k]
         rest += right[k]
         within += bits(left[k], left[k] + right[k]) + bits(right[k], left[k] + right[k])
+    if n_here < 2:
+        return 0.0
     of_sides = bits(w, w + rest) + bits(rest, w + rest)
     return (of_sides - within - natural_log(max(w + rest - 1, 1.0))) / of_sides * (w + rest)
 
