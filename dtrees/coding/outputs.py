@@ -33,6 +33,7 @@ from dtrees.coding.target import (
     weights_differ,
     weights_in_units,
 )
+from dtrees.core.data._logarithm import log
 
 MOST_OUTPUTS = 4_096  # of numbers: sums of so many moments do not overflow
 
@@ -261,7 +262,7 @@ def _log_bits(target: Target) -> int:
     """The exponent of the largest logarithm of a number above zero."""
     numbers = target.y[target.y > 0]
     ends = [numbers.min(), numbers.max()] if len(numbers) > 0 else [1]
-    return int(np.frexp(np.abs(np.log(np.multiply(ends, target.value_unit))).max())[1])
+    return int(np.frexp(np.abs(log(np.multiply(ends, target.value_unit))).max())[1])
 
 
 def shares_by_output(shares: np.ndarray, n_classes: Sequence[int]) -> list[np.ndarray]:

@@ -338,8 +338,10 @@ class EvalSets:
         if not _are_losses([model.scoring, *metrics.values()]):
             admit = None
         if any(each is not None for each in own):
+            _check_names("y_val", own[1], fitted[1])
             sets.append(_own_set(own, model.early_stopping, admit))
         for number, (name, given) in enumerate(_pairs(*listed)):
+            _check_names(f"eval_set[{number}][1]", given[1], fitted[1])
             is_training = _are_equal(given[1], fitted[1], _table_of_rows)
             if is_training and _are_equal(given[0], fitted[0], read_table):
                 if training is not None:
@@ -390,6 +392,23 @@ def _own_set(
             "'auto' or True, leave them out, or give them as eval_set, which is scored only."
         )
     return EvalSet.of("validation", own, ("X_val", "y_val"), admit)
+
+
+def _check_names(word: str, y: Any, of_fit: Any) -> None:
+    """Refuse several targets of other names than those of the fit, or in another order."""
+    found, names = map(_names, (y, of_fit))
+    if min(len(found), len(names)) > 1 and found != names:
+        raise ValueError(
+            f"y has the targets {', '.join(names)}, and {word} has {', '.join(found)}. Give {word} "
+            "the same columns in the same order."
+        )
+
+
+def _names(y: Any) -> list[str]:
+    """Of the columns of a data frame; none where some are no strings."""
+    y = y.rows if isinstance(y, Whole) else y
+    names = list(getattr(y, "column_names", getattr(y, "columns", ())))
+    return names if all(isinstance(name, str) for name in names) else []
 
 
 def _are_equal(one: Any, other: Any, read: Callable[[Any], Table]) -> bool:

@@ -467,6 +467,23 @@ def test_what_is_refused_leaves_the_estimator_as_it_was(arguments, error, messag
     assert vars(model) == before
 
 
+@pytest.mark.parametrize("is_list", [False, True])
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pa.Table.from_pandas, partial(dd.from_pandas, npartitions=2)]
+)
+def test_targets_in_another_order_are_refused(make, is_list):
+    y = pd.DataFrame(RNG.normal(size=(N, 2)), columns=["a", "b"])
+    model = GradientBoostingRegressor(max_iter=2)
+    for names in ["a", "b"], ["b", "a"]:
+        of_set = make(y[names].head(len(X1)))
+        sets = {"eval_set": [(X1, of_set)]} if is_list else {"X_val": X1, "y_val": of_set}
+        if names == ["b", "a"]:
+            with pytest.raises(ValueError, match=r"targets a, b, and .* has b, a\. Give"):
+                model.fit(X, y, **sets)
+        else:
+            assert model.fit(X, y, **sets).evals_result_
+
+
 def test_names_that_are_taken_are_refused():
     """Also those that are known late: of held-out rows, and of the parameter scoring."""
     model = GradientBoostingRegressor(**FEW, early_stopping=True)
