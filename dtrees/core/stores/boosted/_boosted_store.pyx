@@ -786,8 +786,9 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
     else:
         left.totals.n, left.totals.weight = s.told.n_left, s.told.weight_left
         left.totals.target = s.told.target_left
-        memcpy(left.class_totals, outputs_of(s.told), n_fields * sizeof(int64_t))
     for k in range(n_fields):
+        if s.told != NULL:
+            left.class_totals[k] = outputs_of(s.told)[k]
         right.class_totals[k] = node.class_totals[k] - left.class_totals[k]
     right.totals.n -= left.totals.n
     right.start += s.n_left_here
