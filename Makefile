@@ -39,7 +39,7 @@ help:
 	@echo "make test-long   what takes minutes and gigabytes, and 2,000 new examples of every law"
 	@echo "make chaos       faults of clusters at many moments, and one hash over all layouts of a table"
 	@echo "make test-peers  scikit-learn's own tests, with dtrees' classes in the place of its own"
-	@echo "make golden      239 models in three ways each against the digests of tests/golden"
+	@echo "make golden      models, in three ways each, against the digests of tests/golden"
 	@echo "make fuzz-inputs tables of all kinds into every entry point (FUZZ_ARGS='--seed 7 --cases 9000')"
 	@echo "make lint        ruff, cython-lint, mypy, import-linter, codespell"
 	@echo "make format      let ruff put the files in order"
