@@ -161,7 +161,9 @@ def test_splits_of_several_targets_have_the_best_mean(criterion, n_classes, weig
     assert n_inner > 5
 
 
-@pytest.mark.parametrize("criterion", ["chi_square", "gain_ratio", ChiSquare()], ids=str)
+@pytest.mark.parametrize(
+    "criterion", ["chi_square", "gain_ratio", ChiSquare()], ids=["chi_square", "gain_ratio", "own"]
+)
 @pytest.mark.parametrize("forest", ["RandomForest", "ExtraTrees"])
 def test_targets_have_no_order(criterion, forest):
     """Nor does it matter how often one is there, or that another one has one class."""
