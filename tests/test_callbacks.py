@@ -322,7 +322,8 @@ class TestProgressBar:
         return console.Console(file=io.StringIO(), width=120, **parameters)
 
     @pytest.mark.parametrize("n_jobs", [1, 2])
-    def test_in_a_terminal(self, n_jobs):
+    def test_in_a_terminal(self, n_jobs, monkeypatch):
+        monkeypatch.setenv("TERM", "xterm")
         console = self.terminal(force_terminal=True)
         bar = ProgressBar(console)
         RandomForestClassifier(30, n_jobs=n_jobs).fit(*IRIS, callbacks=[bar])

@@ -59,8 +59,9 @@ quantile : float
     Which quantile is predicted with ``loss="quantile"``, between 0 and 1.
 criterion : str or dtrees.criteria.Criterion
     What a split makes smaller, of several targets their mean. "squared_error": the variance.
-    "absolute_error": the mean absolute error, and a node predicts the weighted median of its rows.
-    "poisson": half the Poisson deviance, of a `y` that is not negative. Or a criterion of your own.
+    "absolute_error": the mean absolute error, and a node predicts the weighted median of its
+    rows. "poisson": half the Poisson deviance, of a `y` that is not negative. Or a criterion of
+    your own.
 oob_score : bool or callable
     Whether rows are predicted by the trees whose bag lacks them, and scored:
     R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True`` or

@@ -15,7 +15,6 @@ from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
 from dtrees.exceptions import NotSharedWarning
 from dtrees.model_selection import (
     GridSearchCV,
-    nested_standard_error,
 )
 from dtrees.model_selection.pipelines import Transformed, settings_of
 
@@ -72,8 +71,3 @@ def test_several_targets_are_shared(tree, made):
         ours = GridSearchCV(*given, cv=folds).fit(X, made(both)).cv_results_
     theirs = sklearn.model_selection.GridSearchCV(*given, cv=folds).fit(X, both).cv_results_
     np.testing.assert_allclose(ours["split1_test_score"], theirs["split1_test_score"])
-
-
-def test_standard_errors_are_of_one_target():
-    with pytest.raises(ValueError, match="nested_standard_error does not support several targets"):
-        nested_standard_error(DecisionTreeRegressor(), X, X[:, :2])

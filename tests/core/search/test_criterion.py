@@ -69,7 +69,9 @@ def entropy(counts):
 
 def ratio_of_gain(left, right):
     """As Quinlan (1993, 1996) writes it: of the node's entropy less that of the sides, and less
-    the bits that name a boundary."""
+    the bits that name a boundary; rows of one class have nothing to gain."""
+    if np.count_nonzero(np.add(left, right)) < 2:
+        return 0.0
     n, m = np.sum(left), np.sum(right)
     sides = (n * entropy(left) + m * entropy(right)) / (n + m)
     of_boundary = np.log2(max(n + m - 1, 1)) / (n + m)
