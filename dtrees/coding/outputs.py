@@ -71,10 +71,16 @@ def columns_of_outputs(y: Any) -> Columns | None:
 
 def _named(y: Any, columns: list[np.ndarray]) -> Columns:
     """Columns of a data frame."""
-    found, names = Columns(columns), list(y.columns)
-    if all(type(name) is str for name in names) and len(set(names)) == len(names):
-        found.names = object_array(names)
+    found, names = Columns(columns), names_of_targets(y)
+    found.names = object_array(names) if names else None
     return found
+
+
+def names_of_targets(y: Any) -> list[str]:
+    """Columns of a data frame or an Arrow table, if they are different strings; else none."""
+    names = list(getattr(y, "column_names", getattr(y, "columns", ())))
+    are_names = all(type(name) is str for name in names) and len(set(names)) == len(names)
+    return names if are_names else []
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ import numpy as np
 
 from dtrees._other_words import did_you_mean
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.outputs import columns_of_outputs
+from dtrees.coding.outputs import columns_of_outputs, names_of_targets
 from dtrees.coding.tables import Table, read_table, row_values
 from dtrees.coding.target import GivenRows, check_weights, weights_differ, weights_given
 from dtrees.core.model.tree import Tree
@@ -396,19 +396,14 @@ def _own_set(
 
 def _check_names(word: str, y: Any, of_fit: Any) -> None:
     """Refuse several targets of other names than those of the fit, or in another order."""
-    found, names = map(_names, (y, of_fit))
+    found, names = (
+        names_of_targets(each.rows if isinstance(each, Whole) else each) for each in (y, of_fit)
+    )
     if min(len(found), len(names)) > 1 and found != names:
         raise ValueError(
             f"y has the targets {', '.join(names)}, and {word} has {', '.join(found)}. Give {word} "
             "the same columns in the same order."
         )
-
-
-def _names(y: Any) -> list[str]:
-    """Of the columns of a data frame; none where some are no strings."""
-    y = y.rows if isinstance(y, Whole) else y
-    names = list(getattr(y, "column_names", getattr(y, "columns", ())))
-    return names if all(isinstance(name, str) for name in names) else []
 
 
 def _are_equal(one: Any, other: Any, read: Callable[[Any], Table]) -> bool:
